@@ -11,9 +11,11 @@ import numpy as np
 
 from app.figures.theme import DARK, LIGHT, Figure, annotation, axis, escape_label, finish, sample_ramp
 
+MAX_GAPS = 48
+"""Largest number of cells with gaps between them. On a phone, gaps would cover half of narrower cells."""
 STOPS = 17
 """Number of stops of the colour scale."""
-_ROW, _HEAD, _FOOT = 48, 56, 44
+_ROW, _HEAD, _FOOT = 48, 76, 64
 """Height in pixels of a row with its title, of the legend above all rows, and of the axis below."""
 
 
@@ -56,7 +58,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "zmin": low,
                 "zmax": 1,
                 "colorscale": [[i / (STOPS - 1), colour] for i, colour in enumerate(stops)],
-                "xgap": 1,
+                "xgap": int(n <= MAX_GAPS),
                 "hoverongaps": False,
                 "text": notes.tolist(),
                 "hovertemplate": "%{text}<extra></extra>",
@@ -67,7 +69,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
         [escape_label(row.title) for row in rows],
         n,
         sizes=(_ROW, _HEAD, _FOOT),
-        xaxis=axis(x_title, dtick=5),
+        xaxis=axis(x_title),
     )
 
 

@@ -3,7 +3,7 @@
 The budget is the setting that trades cost for accuracy, such as a window.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -131,55 +131,11 @@ def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]
     if reading_row is None or copy_row is None:
         return []
     copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
-    within = {
-        word: (
-            _values_within(word, points, "perplexity", words.SAME_RATIO * reading_row.perplexity),
-            _values_within(word, points, "copied", copied_limit),
-        )
+    limits = {"perplexity": words.SAME_RATIO * reading_row.perplexity, "copied": copied_limit}
+    return [
+        [_preserved(word, *(_values_within(word, points, name, limit) for name, limit in limits.items()))]
         for word, points in lines.items()
-    }
-    return _same_budget(within) or [[_preserved(word, *each)] for word, each in within.items()]
-
-
-def _same_budget(within: Mapping[str, tuple[str, str]]) -> Lines:
-    """Return the finding about which variants that preserve copying with the same budgets also preserve perplexity.
-
-    Return no findings unless there are at least two such variants, and each preserves perplexity with exactly these
-    budgets or with none.
-
-    Args:
-        within: the budgets with which a variant preserves perplexity and copying, as text, by the variant's word.
-    """
-    copies = next((copied for _read, copied in within.values()), "")
-    if (
-        len(within) < 2
-        or not copies
-        or any(read not in ("", copies) or copied != copies for read, copied in within.values())
-    ):
-        return []
-    titles = {word: _(registry.from_word(word).title) for word in within}
-    lost = [word for word, (read, _copied) in within.items() if not read]
-    names = words.listed_names(list(titles.values()), len(within))
-    values = {
-        "names": names,
-        "copies": copies,
-        "reads": enumeration(titles[word] for word in within if word not in lost),
-    }
-    if not lost:
-        text = _("**With {copies}, {names} predict and copy text about as well as the original model.**", **values)
-    elif len(lost) < len(within):
-        text = _("**With {copies}, {names} preserve copying; perplexity is preserved only with {reads}.**", **values)
-    else:
-        text = _("**With {copies}, {names} preserve copying, but not perplexity.**", **values)
-    higher = (
-        _(
-            "{name} has a clearly higher perplexity than the original model with every tested value of {setting}.",
-            name=titles[word],
-            setting=_setting(word),
-        )
-        for word in lost
-    )
-    return [[Finding(text, paragraph(*higher))]]
+    ]
 
 
 def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: float) -> str:

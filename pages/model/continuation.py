@@ -9,17 +9,31 @@ from app.words.i18n import _, _n, escape_markdown, paragraph
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, first_difference
 from attention_core.formatting import memory
+from attention_core.limits import current
 from attention_core.variant import SOFTMAX
 from pages.model import words
 from pages.model.options import ORIGINAL, Question, display_name, name_in_sentence
 from pages.model.view import View
 
+END = 80
+"""Largest number of characters of the text's end that is shown."""
 SEED = 1
 """Seed of the sampling, the same for all models."""
 
 
-def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> None:
+def _draw(question: Question, rows: Sequence[ContinuationRow], _key: str) -> None:
+    if rows[0].prompt < current().swap_tokens:  # A longer text is cut.
+        st.markdown(_("The text ends: “{end}” Each model continues it.", end=end_of_text(question.text)))
     st.table(_table(rows), border="horizontal", hide_index=True)
+
+
+def end_of_text(text: str) -> str:
+    """Return the last words of a text on one line, escaped for Markdown."""
+    end = text.strip()
+    if len(end) > END:
+        end = end[-END:]
+        end = "…" + (end.partition(" ")[2] or end)
+    return one_line([end])
 
 
 def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
@@ -160,7 +174,7 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
         }
         caches = (
             _(
-                "With {names}, the cache takes {share:.0%} of the memory ({least} instead of {first}).",
+                "With {names}, the cache has {share:.0%} of its original size ({least} instead of {first}).",
                 **values,
                 names=words.listed_names(names, len(changed)),
             )

@@ -1,38 +1,45 @@
 """The Copying view of the Model page: a model reads random tokens twice; the loss shows whether it copies them."""
 
+import math
 from collections.abc import Sequence
 from statistics import mean
 
-from app.figures.lines.curves import Curve, curves, guide
+import numpy as np
+import streamlit as st
+
+from app.figures.heat import Row, heat
 from app.ui import chart
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
+from attention_core.formatting import formatted, number
 from pages.model import reading, sweep, words
 from pages.model.options import Question
-from pages.model.view import HEIGHT, View, show_definitions
+from pages.model.view import View, show_definitions
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    lines = [line for line in (_line(rows, *each) for each in sweep.models(question)) if line]
     first = [row.first for row in _copies(rows) if row.layers == ()]
-    if lines and first:
-        xs = [1.0, float(swap.PERIOD - 1)]
-        lines.append(guide(_("Original model, first occurrence"), xs, [mean(first)] * 2))
-        lines.append(guide(_("Uniform guess"), xs, [words.GUESS_LOSS] * 2, dash="dash"))
-    top = 1.05 * max((y for line in lines for y in line.y if y is not None), default=1.0)
-    x_title, y_title = _("position in the repetition (tokens)"), _("mean loss (nats per token)")
-    figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=top)
-    message = _("Lines: the loss on each repeated token, in the original model and with each variant")
+    if not first:
+        return
+    strips = [strip for each in sweep.models(question) if (strip := _strip(rows, *each[:3], end=mean(first)))]
+    figure = heat(
+        strips,
+        {0: "0", 0.5: number(mean(first) / 2, 2), 1: f"≥ {number(mean(first), 3)}"},
+        dark=st.context.theme.type == "dark",
+        x_title=_("position in the repetition (tokens)"),
+        scale=_("loss of the repeated token (nats)"),
+    )
+    message = _("Strips: the loss of each repeated token, in the original model and with each variant")
     chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
 
 
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "On the first occurrence, there is nothing to copy. Lines show the mean over {n} random sequences. Point "
-            "at a line to see the range.",
+            "Each cell is the mean over {n} random sequences. Point at a cell to see its loss and the range. The scale "
+            "ends at the original model's loss on the first occurrence, where there is nothing to copy.",
             n=max((row.seed + 1 for row in _copies(rows)), default=0),
         ),
         words.results_origin(_copies(rows)),
@@ -49,25 +56,23 @@ def _copies(rows: Sequence[SwapRow]) -> list[CopyRow]:
     return [row for row in rows if isinstance(row, CopyRow)]
 
 
-def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], colour: int) -> Curve | None:
-    """Return a model's curve of the loss by position: the mean over random sequences, and a band from min to max.
+def _strip(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], *, end: float) -> Row | None:
+    """Return a model's losses by position, as means over the random sequences; None if no sequence is finished.
 
-    The result is None if no sequence is finished.
+    ``end`` is the loss with the last colour.
     """
     draws = [row for row in _copies(rows) if (row.word, row.layers) == (word, layers) and row.losses]
     if not draws:
         return None
-    by_position = list(zip(*(row.losses for row in draws), strict=True))
-    several = len(draws) > 1
-    return Curve(
-        name,
-        [float(i) for i in range(1, 1 + len(by_position))],
-        [mean(each) for each in by_position],
-        low=[min(each) for each in by_position] if several else None,
-        high=[max(each) for each in by_position] if several else None,
-        colour=colour,
-        markers=False,
-    )
+    losses = np.array([row.losses for row in draws])  # [sequences, positions]; the first token has no loss
+    means = losses.mean(axis=0)
+    notes = [
+        _("{name}, token {n}: loss {loss} nats ({low} to {high})", name=name, n=n, loss=loss, low=low, high=high)
+        for n, each in enumerate(losses.T, start=1)
+        for loss, low, high in [[formatted(float(value), ".2f") for value in (each.mean(), each.min(), each.max())]]
+    ]
+    title = _("{name}: mean loss {loss} nats", name=name, loss=number(float(means.mean()), 3))
+    return Row(title=title, positions=np.array([math.nan, *means / end]), notes=["", *notes])
 
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:

@@ -71,8 +71,8 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     low, high = question.options.encoder_layers
     return paragraph(
         _(
-            "Points show the cosine similarity of each sentence with the query sentence. Rings belong to the original "
-            "model, which also determines the order of the sentences."
+            "Each row shows how similar a sentence is to the query sentence. Rows are sorted by the similarity in the "
+            "original model (rings)."
         ),
         _("The rank correlation is Kendall's τ. It is 1 for the same ranking and −1 for the reverse ranking."),
         describe_drifts(rows),
@@ -90,9 +90,9 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
 
 
 def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
-    """Return the findings about unrelated sentences, and about each variant's ranking.
+    """Return the finding about unrelated sentences, explained by each variant's ranking, or else the rankings.
 
-    The variants with the same, a similar, and a different ranking have one finding each.
+    The variants with the same, a similar, and a different ranking have one sentence each.
     """
     same = [row for row in rows if row.tau >= SAME_TAU]
     similar = [row for row in rows if SIMILAR_TAU <= row.tau < SAME_TAU]
@@ -105,22 +105,18 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
         ),
     )
     every = [row.word for row in rows]
-    findings = [
-        [
-            Finding(
-                _(
-                    text,
-                    names=enumeration(name_in_sentence(row.word, every) for row in group),
-                    taus=enumeration(number(row.tau, 2) for row in group),
-                )
-            )
-        ]
+    rankings = [
+        _(
+            text,
+            names=enumeration(name_in_sentence(row.word, every) for row in group),
+            taus=enumeration(number(row.tau, 2) for row in group),
+        )
         for group, text in texts
         if group
     ]
     if unrelated := describe_unrelated(rows):
-        return [[Finding(unrelated)], [finding for [finding] in findings]]
-    return findings
+        return [[Finding(unrelated, paragraph(*rankings).replace("**", ""))]]
+    return [[Finding(text)] for text in rankings]
 
 
 def describe_unrelated(rows: Sequence[EmbeddingRow]) -> str:

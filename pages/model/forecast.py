@@ -15,7 +15,7 @@ from attention_core import metrics, registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import ErrorPoint, Score, error_points, lost_share, original_rows
-from attention_core.formatting import number
+from attention_core.formatting import number, percent
 from attention_core.model_patching import UNIFORM
 from pages.model import words
 from pages.model.budget import budget_value
@@ -41,7 +41,7 @@ def _missing(question: Question) -> str:
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     words, points = _budget_words(question), measurable(error_points(rows))
     sides = (("perplexity", _("perplexity"), True), ("copied", _("copying loss (nats per token)"), False))
-    x_title = _("relative output error")
+    x_title = _("output error")
     for place, (name, title, log) in zip(st.columns(2), sides, strict=True):
         lines = [_line(word, points, name, colour) for word, colour in zip(words, palette.indices(words), strict=True)]
         figure = curves(
@@ -50,6 +50,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
             y_title=axis_title(title, log=log),
             log_x=True,
             log_y=log,
+            percent_x=True,
             height=HEIGHT,
             width=AXIS_WIDTH,
         )
@@ -119,7 +120,7 @@ def _contrast(points: Sequence[ErrorPoint], copy_row: CopyRow) -> str:
     lost = {p.word: lost_share(original, replace(original, copied=p.copied)) for p in points}
     copies = max((p for p in points if lost[p.word] <= words.PRESERVED_LOSS), key=lambda p: p.output, default=None)
     fails = min((p for p in points if lost[p.word] >= words.FAILED_LOSS), key=lambda p: p.output, default=None)
-    if copies is None or fails is None or number(copies.output, 2) == number(fails.output, 2):
+    if copies is None or fails is None or percent(copies.output) == percent(fails.output):
         return ""
     first, second = registry.from_word(copies.word), registry.from_word(fails.word)
     if copies.output < fails.output or first.key == second.key:
@@ -129,8 +130,8 @@ def _contrast(points: Sequence[ErrorPoint], copy_row: CopyRow) -> str:
         "{low}.**",
         copies=sentence_name(first),
         fails=sentence_name(second),
-        high=number(copies.output, 2),
-        low=number(fails.output, 2),
+        high=percent(copies.output),
+        low=percent(fails.output),
     )
 
 

@@ -63,8 +63,7 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     lines = _lines(question, rows)
     return paragraph(
         _(
-            "{mean} and {random} ignore the text: their attention weights are the same for every text. A variant that "
-            "is no better gains nothing from attention.",
+            "{mean} and {random} ignore the text: their attention weights are the same for every text.",
             mean=display_name(BASELINES[0]),
             random=display_name(BASELINES[1]),
         ),
@@ -199,25 +198,14 @@ def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
         reads, copies = (beats_all([points, *floors], name) for name in ("perplexity", "copied"))
         if word not in BASELINES and floors and reads and copies:
             sentences.append(
-                paragraph(
-                    _n(
-                        "In {reads} of {n} layer, replacing softmax with {name} gives a lower perplexity than "
-                        "replacing it with either variant that ignores the text.",
-                        "In {reads} of {n} layers, replacing softmax with {name} gives a lower perplexity than "
-                        "replacing it with either variant that ignores the text.",
-                        n=len(reads),
-                        name=name_in_sentence(word, list(lines)),
-                        reads=sum(reads),
-                    ),
-                    _n(
-                        "In {copies} of {n} layer, {name} gives a lower copying loss than either variant that ignores "
-                        "the text.",
-                        "In {copies} of {n} layers, {name} gives a lower copying loss than either variant that ignores "
-                        "the text.",
-                        n=len(copies),
-                        name=name_in_sentence(word, list(lines)),
-                        copies=sum(copies),
-                    ),
+                _(
+                    "Layers in which {name} is better than both: {reads} of {n} by perplexity, {copies} of {m} by "
+                    "copying loss.",
+                    name=name_in_sentence(word, list(lines)),
+                    reads=sum(reads),
+                    n=len(reads),
+                    copies=sum(copies),
+                    m=len(copies),
                 )
             )
     return paragraph(*sentences)

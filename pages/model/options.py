@@ -115,17 +115,6 @@ def encoder_depth() -> int:
     return models.layer_count(embedding.ENCODER)
 
 
-VIEW_GROUPS = {
-    N_("Text"): ("text", "copying", "continuation"),
-    N_("Layers and budget"): ("layers", "budget", "predicts"),
-    N_("Embeddings"): ("encoder",),
-    N_("Tiny model"): ("trained",),
-}
-"""Views by the title of their group, which is the first choice on the page."""
-GROUP_KEY = "model.group"
-"""Session state key of the title of the group."""
-
-
 class ModelOptions(Options, prefix="m_"):
     """The options that a link to this page carries in addition to those of all pages."""
 

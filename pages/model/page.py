@@ -6,7 +6,6 @@ from functools import partial
 import streamlit as st
 
 from app.page import Page
-from app.state import url
 from app.state.session import SharedOptions
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
@@ -19,16 +18,7 @@ from pages.model.encoder import EMBEDDINGS
 from pages.model.forecast import FORECAST
 from pages.model.layers import LAYERS
 from pages.model.measures import MEASURES
-from pages.model.options import (
-    GROUP_KEY,
-    OWN_TEXT,
-    VIEW_GROUPS,
-    ModelOptions,
-    Question,
-    current_question,
-    model_title,
-    scope,
-)
+from pages.model.options import OWN_TEXT, ModelOptions, Question, current_question, model_title, scope
 from pages.model.tiny import trained_swap
 
 
@@ -38,7 +28,10 @@ def top() -> Question:
     The findings are shown above these controls.
     """
     headline = st.container(key=f"model.headline.{ModelOptions.view.value}")
-    view = _draw_view_choice()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        view = ModelOptions.view.draw(label_visibility="collapsed")
+        if view == "layers":
+            ModelOptions.edge.draw(label_visibility="collapsed")
     if view == "encoder":
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(_(ModelOptions.query.title), help=_(ModelOptions.query.help), width="content")
@@ -52,7 +45,7 @@ def top() -> Question:
     introduction = ""
     if view not in ("encoder", "layers"):  # These two views do not use the option ``layers``.
         introduction = _(
-            "Replace the attention in {where} of **{model}** (4-bit quantised, not retrained) with:",
+            "Replace the attention in {where} of **{model}** (4-bit, not retrained) with:",
             where=question.layers_text,
             model=model_title(swap.MODEL),
         )
@@ -65,33 +58,6 @@ def top() -> Question:
             )
         )
     return question
-
-
-def _draw_view_choice() -> str:
-    """Draw the choice of the group and, below it, of the view if the group has several. Return the view."""
-    view = ModelOptions.view.value
-    group = next(title for title, views in VIEW_GROUPS.items() if view in views)
-    key = url.sync_widget(GROUP_KEY, group)
-    st.segmented_control(
-        _("Group of views"),
-        list(VIEW_GROUPS),
-        key=key,
-        format_func=_,
-        on_change=_open_group,
-        args=(key,),
-        required=True,
-        label_visibility="collapsed",
-    )
-    if len(views := VIEW_GROUPS[group]) > 1:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            ModelOptions.view.draw(options=views, label_visibility="collapsed")
-            if view == "layers":
-                ModelOptions.edge.draw(label_visibility="collapsed")
-    return view
-
-
-def _open_group(key: str) -> None:
-    ModelOptions.view.set(VIEW_GROUPS[st.session_state[key]][0])
 
 
 def header() -> None:

@@ -27,8 +27,7 @@ def show(question: Question) -> None:
     # The details have their own column before a token is selected, so that a selection does not move the text.
     with st.container(key="model.reading"):
         text, *side = st.columns([5, 2] if question.words else [1], gap="medium")
-    with text:
-        original, changed = readings(question, READING.run(question))
+    original, changed = readings(question, READING.run(question, figure=text.empty()))
     other = changed[_shown_index(question)] if question.words else None
     if original and other:
         with side[0]:

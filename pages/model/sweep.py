@@ -20,9 +20,9 @@ MIN_LOG_RATIO = 10
 
 The axis of a smaller range would have only one or two ticks.
 """
-MIN_TICK_RATIO = 1.6
+MIN_TICK_RATIO = 1.5
 """Smallest ratio of two neighbouring ticks on a logarithmic axis. Closer numbers would overlap on a phone."""
-MIN_TICK_GAP = 0.06
+MIN_TICK_GAP = 0.03
 """Smallest distance of two neighbouring ticks on a linear axis, as a share of the axis."""
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import dispatch, runs
 from app.ui import chart, export
@@ -52,14 +53,18 @@ class View(Generic[RowT]):
         """Run the tasks of a question and draw their rows."""
         self.run(question)
 
-    def run(self, question: Question) -> list[RowT]:
-        """Run the tasks of a question, draw their rows, and return the rows. Tasks with recorded rows are not run."""
+    def run(self, question: Question, figure: DeltaGenerator | None = None) -> list[RowT]:
+        """Run the tasks of a question, draw their rows, and return the rows. Tasks with recorded rows are not run.
+
+        ``figure`` is an empty element for the drawing; by default, the drawing is above the sentences.
+        """
         if missing := self.missing(question):
             st.info(missing)
             return []
 
         def draw(rows: list[RowT], key: str) -> None:
-            self.draw(question, rows, key)
+            with (figure or st).container():
+                self.draw(question, rows, key)
             if text := text_below(self._findings(question, rows), as_list=True):
                 st.markdown(text)
             st.caption(self.notes(question, rows))

@@ -207,21 +207,8 @@ def _effect_on_texts(name: str, least: float, most: float) -> str:
 
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
-    """Return the findings about the effect of the variants on copying, with each copying loss if they are few.
-
-    The findings about variants with which copying fails already contain their losses.
-    """
-    losses = ""
-    if changed and len(changed) <= MAX_SENTENCES:
-        others = [each for each in changed if lost_share(original, each) < FAILED_LOSS]
-        losses = _(
-            "Mean loss of a copied token: {before} nats in the original model, {after}."
-            if others
-            else "In the original model, the mean loss of a copied token is {before} nats.",
-            before=number(original.copied, 3),
-            after=enumeration(_("{loss} with {name}", loss=number(each.copied, 3), name=each.name) for each in others),
-        )
-    return [[*_copying_effects(original, changed), Finding("", losses)]]
+    """Return the findings about the effect of the variants on copying."""
+    return [_copying_effects(original, changed)]
 
 
 def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]:

@@ -146,6 +146,7 @@ def curves(
     top: float | None = None,
     right: float | None = None,
     percent: bool = False,
+    percent_x: bool = False,
     mark: tuple[float, str] | None = None,
     shaded: tuple[float, str] | None = None,
     x_ticks: Sequence[float] | Mapping[float, str] = (),
@@ -167,6 +168,7 @@ def curves(
         right: right end of the horizontal axis; None to fit the values. Arrows mark the lines that continue beyond
             it, and a double click shows their points.
         percent: whether the ticks of the vertical axis are percentages.
+        percent_x: whether those of the horizontal axis are.
         mark: position and label of a thin vertical line, for example at the current setting.
         shaded: position from which the background is shaded up to the right end, and the label of this part.
         top: upper end of a linear vertical axis; None to fit the values. Arrows mark the points that are
@@ -201,6 +203,8 @@ def curves(
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=HOVER_DISTANCE)
     if percent:
         figure["layout"]["yaxis"] |= _percent_ticks([y for line in lines for y in line.y if y and y > 0], log=log_y)
+    if percent_x:
+        figure["layout"]["xaxis"]["tickformat"] = "~%"
     if link_prefix:
         figure["layout"]["meta"] = {"link_prefix": link_prefix}
     labels = _arrows(visible, top, log_x=log_x, percent=percent) if top is not None and not log_y else []

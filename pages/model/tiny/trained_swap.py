@@ -9,7 +9,7 @@ import attention_core as ac
 from app.figures.picture import INK
 from app.figures.theme import GREY, PAGE, Figure, add_line, annotation, axis, finish, style
 from app.state.session import SharedOptions
-from app.ui import chart, palette
+from app.ui import chart, navigation, palette
 from app.ui.sources import trained_form
 from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, enumeration, paragraph
@@ -64,6 +64,7 @@ def show(question: Question) -> None:
     spec: TrainSpec = SharedOptions.trained.value
     if trained_form.cached_row(spec) is not None:
         VIEW.show(question)
+        navigation.link("learn", _("Train models with other attention variants"))
         return
     training = st.container()
     st.markdown(
@@ -71,14 +72,6 @@ def show(question: Question) -> None:
         if spec.model.word == SOFTMAX
         else _("Then you see how the share of correct answers changes when attention is replaced without retraining.")
     )
-    names = [
-        _("{name}, as trained", name=display_name(spec.model.word)),
-        *map(display_name, question.options.replacements),
-    ]
-    empty = {_("Attention"): names} | dict.fromkeys(
-        (_("Correct answers"), _("Loss (nats per answer)")), ["…"] * len(names)
-    )
-    st.table(empty, border="horizontal", hide_index=True)
     with training:
         trained_form.train()
 
@@ -160,27 +153,18 @@ def _changes(rows: Sequence[TrainedSwapRow], words: Sequence[str]) -> str:
     )
 
 
-def table(rows: Sequence[TrainedSwapRow], spec: TrainSpec) -> list[dict[str, str]]:
-    """Return one table row per model, and one for guessing. They have the perplexity if answers are the next tokens."""
-    predicts_next = spec.model.task in NEXT_TOKEN_TASKS
-    models = [
-        {
-            _("Attention"): _name(row),
-            _("Correct answers"): percent(row.accuracy),
-            _("Loss (nats per answer)"): formatted(row.loss, ".2f"),
-            **({_("Perplexity"): number(perplexity(row.loss), 3)} if predicts_next else {}),
-        }
-        for row in rows
-    ]
-    guess = {
-        _("Attention"): _("Guessing an answer from the sequence") if _guesses_from_sequence(spec) else _("Guessing"),
-        _("Correct answers"): percent(_chance(spec)),
-    }
-    return [*models, dict.fromkeys(models[0] if models else guess, "–") | guess]
-
-
-def _name(row: TrainedSwapRow) -> str:
-    return display_name(row.word) if row.layers else _("{name}, as trained", name=display_name(row.word))
+def bar_title(row: TrainedSwapRow, spec: TrainSpec) -> str:
+    """Return the lines next to a model's bar: its name, its loss, and its perplexity if answers are the next tokens."""
+    name = display_name(row.word) if row.layers else _("{name}, as trained", name=display_name(row.word))
+    loss = formatted(row.loss, ".2f")
+    if spec.model.task not in NEXT_TOKEN_TASKS:
+        return _("{name}<br>loss {loss}", name=name, loss=loss)
+    return _(
+        "{name}<br>loss {loss}, perplexity {perplexity}",
+        name=name,
+        loss=loss,
+        perplexity=number(perplexity(row.loss), 3),
+    )
 
 
 def _chance(spec: TrainSpec) -> float:
@@ -213,7 +197,8 @@ def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
             all=spec.model.layers,
         ),
         _(
-            "Accuracy and loss are measured on {n} sequences of {length} tokens that training does not use.",
+            "Accuracy and loss (nats per answer) are measured on {n} sequences of {length} tokens that training does "
+            "not use.",
             n=EVALUATION_SEQUENCES,
             length=spec.length,
         ),
@@ -224,21 +209,22 @@ def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
     )
 
 
-def bars(rows: Sequence[TrainedSwapRow], chance: float, *, dark: bool) -> Figure:
-    """Draw the share of correct answers of each model as a bar, and that of guessing as a line.
+def bars(rows: Sequence[TrainedSwapRow], spec: TrainSpec, *, dark: bool) -> Figure:
+    """Draw the share of correct answers of each model as a bar next to its loss, and that of guessing as a line.
 
     ``dark`` is whether the page is dark. The line has the colour of text, to be visible on the bars.
     """
+    chance, titles = _chance(spec), [bar_title(row, spec) for row in rows]
     replacements = [row.word for row in rows if row.layers]
     colours = [*[GREY] * (len(rows) - len(replacements)), *palette.indices(replacements)]
     data = {
         "type": "bar",
         "orientation": "h",
         "x": [row.accuracy for row in rows],
-        "y": [_name(row) for row in rows],
+        "y": titles,
         "marker": {"color": [style(colour).colour for colour in colours]},
         "customdata": [percent(row.accuracy) for row in rows],
-        "hovertemplate": "%{y}: %{customdata}<extra></extra>",
+        "hovertemplate": "%{y}<br>%{customdata}<extra></extra>",
     }
     figure = finish(
         [data],
@@ -248,27 +234,24 @@ def bars(rows: Sequence[TrainedSwapRow], chance: float, *, dark: bool) -> Figure
         margin={"t": 24, "r": 48},
     )
     add_line(figure, x=chance, color=INK[dark], dash="dash", width=1.5)
-    label = _("Guessing: {chance}", chance=percent(chance))
+    text = N_("Guessing from the sequence: {chance}") if _guesses_from_sequence(spec) else N_("Guessing: {chance}")
+    label = _(text, chance=percent(chance))
     figure["layout"]["annotations"] = [
         annotation(label, chance, 1, yref="y domain", yanchor="bottom"),
         # With the page's background, a share hides the part of the line behind it.
-        *(annotation(percent(row.accuracy), row.accuracy, _name(row), xanchor="left", bgcolor=PAGE) for row in rows),
+        *(
+            annotation(percent(row.accuracy), row.accuracy, title, xanchor="left", bgcolor=PAGE)
+            for row, title in zip(rows, titles, strict=True)
+        ),
     ]
     return figure
 
 
 def _draw(_question: Question, rows: Sequence[TrainedSwapRow], key: str) -> None:
     spec: TrainSpec = SharedOptions.trained.value
-    if rows:
-        message = _("Bars: the share of correct answers with each attention; a line shows that of guessing")
-        chart.show(
-            bars(rows, _chance(spec), dark=st.context.theme.type == "dark"),
-            key=f"{key}.bars",
-            name="correct-answers",
-            alt=message,
-        )
-    with st.container(key=f"{key}.answers"):
-        st.table(table(rows, spec), border="horizontal", hide_index=True)
+    message = _("Bars: the share of correct answers with each attention; a line shows that of guessing")
+    figure = bars(rows, spec, dark=st.context.theme.type == "dark")
+    chart.show(figure, key=f"{key}.bars", name="correct-answers", alt=message)
 
 
 def _notes(question: Question, rows: Sequence[TrainedSwapRow]) -> str:

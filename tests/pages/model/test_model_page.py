@@ -17,10 +17,10 @@ from app.state import presets
 from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import CopyRow, ReadingTask
 from attention_core.inputs.labels import number_repeats
+from attention_core.limits import current
 from attention_core.runtime import progress
 from pages.model.encoder import SENTENCES
-from pages.model.options import DEFAULT_WORDS, GROUP_KEY, VIEW_GROUPS, display_name, name_in_sentence, short_name
-from pages.model.page import PAGE
+from pages.model.options import DEFAULT_WORDS, display_name, name_in_sentence, short_name
 
 open_model = partial(open_page, "model", m_live=True)
 VIEWS = ("text", "copying", "layers", "budget", "predicts")
@@ -66,7 +66,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
     text = spoken(at, "caption")
     assert "**On this text, perplexity grows more than tenfold with Local, from 10 to 201, and " in text
     assert "**Copying a token from 95 tokens back fails with Local.**" in text
-    assert "Replace the attention in all 30 layers of **SmolLM2-135M** (4-bit quantised, not retrained) with:" in text
+    assert "Replace the attention in all 30 layers of **SmolLM2-135M** (4-bit, not retrained) with:" in text
     assert "Text: “Long” (" in text
 
 
@@ -75,21 +75,6 @@ def test_names_are_short_unless_two_variants_have_the_same_name():
     assert [short_name(word, words) for word in words] == ["Local · window 64", "Attention sinks", "Local · window 32"]
     assert name_in_sentence(words[0], words) == "Local with window 64"
     assert name_in_sentence(words[0], words[:2]) == name_in_sentence(words[0], ()) == "Local"
-
-
-def test_a_group_opens_its_first_view_and_a_link_opens_its_group():
-    titles = [view for views in VIEW_GROUPS.values() for view in views]
-    assert sorted(titles) == sorted(PAGE.views)
-    at = open_model(m_view="budget")
-    assert at.button_group(key=GROUP_KEY).value == "Layers and budget"
-    assert at.button_group(key="m_view").formatted_values == ["Budget"]
-    at.button_group(key=GROUP_KEY).set_value("Embeddings").run()
-    assert at.session_state["m_view"] == "encoder"
-    assert not [each for each in at.get("button_group") if each.key == "m_view"]
-    at.button_group(key=GROUP_KEY).set_value("Text").run()
-    assert "m_view" not in at.query_params
-    at.button_group(key="m_view").set_value("copying").run()
-    assert at.session_state["m_view"] == "copying"
 
 
 def test_losses_on_screen_equal_the_rows():
@@ -145,36 +130,38 @@ def test_a_missing_increase_is_reported(monkeypatch):
     assert "No token's loss is at least 0.05 nats higher than in the original model." in spoken(at, "caption")
 
 
-def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
+def test_copying_has_a_strip_per_model_with_its_mean_and_ranges():
     at = open_model(m_view="copying")
-    drawn = traces(at)
-    assert set(drawn) == {
-        "Original model",
-        "Local · window 64",
-        "Attention sinks · window 64 · sinks 1",
-        "Original model, first occurrence",
-        "Uniform guess",
-    }
-    xs, ys = lines_of(at)["Local · window 64"]
-    assert xs == list(map(float, range(1, swap.PERIOD)))
-    assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
-    assert lines_of(at)["Original model, first occurrence"][1] == [11.0, 11.0]
+    [chart] = charts(at)
+    assert [each["text"] for each in chart["layout"]["annotations"]] == [
+        "Original model: mean loss 1.48 nats",
+        "Local · window 64: mean loss 11.5 nats",
+        "Attention sinks · window 64 · sinks 1: mean loss 5.98 nats",
+    ]
+    [strips] = chart["data"]
+    cells = np.array(numbers(strips["z"]), float)
+    assert cells.shape == (6, swap.PERIOD)  # titles occupy every second row
+    assert np.isnan(cells[:, 0]).all(), "the first token has no loss"
+    assert cells[1, 1] == pytest.approx(1.01 / 11)  # the mean of draws 1.0, 1.01, 1.02
+    assert strips["text"][3][1] == "Local · window 64, token 1: loss 11.01 nats (11.00 to 11.02)"
+    assert strips["text"][5][2] == "Attention sinks · window 64 · sinks 1, token 2: loss 5.52 nats (5.51 to 5.53)"
+    assert strips["colorbar"]["ticktext"] == ["0", "5.5", "≥ 11"]
+    assert strips["colorbar"]["title"]["text"] == "loss of the repeated token (nats)"
     assert "**Copying a token from 95 tokens back fails with Local.**" in spoken(at)
     assert "The model reads 96 random tokens twice. The second time, it can copy them." in spoken(at)
-    assert "Mean loss of a copied token: 1.01 nats in the original model, 5.51 with Attention sinks." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
-    assert charts(at)[0]["layout"]["yaxis"]["title"]["text"] == "mean loss (nats per token)"
 
 
-def test_the_first_reading_uses_the_original_model(monkeypatch):
-    """Check that the line of the first occurrence has the original model's loss, not that of the other models."""
+def test_the_scale_of_copying_ends_at_the_loss_of_the_original_model(monkeypatch):
+    """Check that the first occurrence is that of the original model, not that of the other models."""
 
     def compute(task):
         row = made_up(task)
         return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
 
     monkeypatch.setattr(swap, "compute", compute)
-    assert lines_of(open_model(m_view="copying"))["Original model, first occurrence"][1] == [11.0, 11.0]
+    [chart] = charts(open_model(m_view="copying"))
+    assert chart["data"][0]["colorbar"]["ticktext"][-1] == "≥ 11"
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
@@ -188,7 +175,7 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     assert set(found) == shown
     assert set(points(at, 1)) == shown | {"Equal weights", "Random Synthesizer"}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.layer_counts(30)))
-    assert all(each["layout"]["xaxis"]["tickvals"] == [1, 4, 8, 15, 23, 30] for each in (read, copied))
+    assert all(each["layout"]["xaxis"]["tickvals"] == [1, 2, 4, 8, 15, 23, 30] for each in (read, copied))
     # With 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 at 8 layers, and the copying loss
     # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
@@ -223,8 +210,7 @@ def test_the_budget_view_has_a_point_per_budget_and_losses_by_position():
     at = open_model(m_view="budget")
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
-    # A tick at 192 would overlap that at 128 on a phone.
-    assert charts(at)[0]["layout"]["xaxis"]["tickvals"] == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert charts(at)[0]["layout"]["xaxis"]["tickvals"] == [1, 2, 4, 8, 16, 32, 64, 128, 192]
     assert (
         "**With Local, no tested value of window is enough to predict or copy text about as well as the original "
         "model.**" in spoken(at)
@@ -382,6 +368,13 @@ def test_continuations_are_bold_after_the_divergence():
     assert "… 1 \\<2\\> \\*\\*3\\*\\* ↵" in found.loc["Original model", "Most likely tokens"]
     assert all(found["Sampled tokens (same seed)"])
     assert found["Cache"].tolist() == ["2.0 KiB"] * 3
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(8, True), (7, False)])
+def test_the_end_of_a_text_is_shown_unless_the_text_may_be_cut(monkeypatch, limit, shown):
+    monkeypatch.setattr("pages.model.continuation.current", lambda: replace(current(), swap_tokens=limit))
+    at = open_model(m_view="continuation", m_text="own", text="one two three")
+    assert ("The text ends: “one two three” Each model continues it." in spoken(at)) == shown
 
 
 def test_a_continuation_reports_progress_and_resumes_after_stop(monkeypatch):

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from driver import spoken, visit
+from driver import charts, spoken, visit
 
 from app.jobs import dispatch
 from app.words.finding import Finding
@@ -15,7 +15,7 @@ from attention_core.model_patching import UNIFORM
 from pages.model.tiny import trained_swap as view
 
 WORDS = ["recall", "softmax", "steps~5"]
-GUESS = "Guessing an answer from the sequence"
+SPEC = training_run("recall")
 
 
 @pytest.fixture(autouse=True)
@@ -28,21 +28,24 @@ def opened(**changes):
     return visit("model", link)
 
 
-def test_the_table_shows_the_numbers_of_the_library():
+def test_the_bars_show_the_numbers_of_the_library():
     rows = [trained_swap.run(each)[0] for each in trained_swap.tasks(run_from_words(WORDS), ["softmax", UNIFORM], (1,))]
-    found = opened(m_replaced=["1"]).table[0].value
-    assert list(found["Attention"]) == ["Softmax, as trained", "Softmax", "Equal weights", GUESS]
-    assert list(found["Loss (nats per answer)"]) == [*(f"{row.loss:.2f}" for row in rows), "–"]
-    assert list(found["Correct answers"])[-1] == "25%"
-    assert found["Loss (nats per answer)"][0] == found["Loss (nats per answer)"][1]
-    assert "Perplexity" not in found
+    [chart] = charts(opened(m_replaced=["1"]))
+    names = ["Softmax, as trained", "Softmax", "Equal weights"]
+    losses = [f"{row.loss:.2f}" for row in rows]
+    assert chart["data"][0]["y"] == [f"{name}<br>loss {loss}" for name, loss in zip(names, losses, strict=True)]
+    assert losses[0] == losses[1]
+    assert chart["layout"]["annotations"][0]["text"] == "Guessing from the sequence: 25%"
 
 
 def test_the_page_names_the_model_and_what_is_measured():
     text = spoken(opened(), "caption")
     assert "Replace **Softmax** in the trained model with:" in text
     assert "The attention is replaced in 2 of 2 layers, without further training." in text
-    assert "Accuracy and loss are measured on 256 sequences of 32 tokens that training does not use." in text
+    assert (
+        "Accuracy and loss (nats per answer) are measured on 256 sequences of 32 tokens that training does not use."
+        in text
+    )
     assert "Perplexity is not defined for this task, because its answers are not the next tokens." in text
     assert "The attention is replaced in 1 of 2 layers" in spoken(opened(m_replaced=["0"]), "caption")
 
@@ -119,20 +122,21 @@ def test_a_trained_model_that_guesses_is_reported_instead_of_its_replacements(be
 
 def test_two_settings_of_a_variant_have_different_colours():
     rows = [row(1.0, 1.0, word=word) for word in ("local~window~4", "local~window~8")]
-    [bars] = view.bars([row(1.0, 1.0, layers=()), *rows], 0.2, dark=False)["data"]
+    [bars] = view.bars([row(1.0, 1.0, layers=()), *rows], SPEC, dark=False)["data"]
     assert len(set(bars["marker"]["color"])) == 3
 
 
 def test_each_model_has_a_bar_and_guessing_a_line():
-    figure = view.bars([row(1.0, 1.0, word="softmax", layers=()), row(0.25, 1.0)], 0.2, dark=False)
+    figure = view.bars([row(1.0, 1.0, word="softmax", layers=()), row(0.25, 1.0)], SPEC, dark=False)
     [bars] = figure["data"]
     assert list(zip(bars["y"], bars["x"], bars["customdata"], strict=True)) == [
-        ("Softmax, as trained", 1.0, "100%"),
-        ("Linear", 0.25, "25%"),
+        ("Softmax, as trained<br>loss 1.00", 1.0, "100%"),
+        ("Linear<br>loss 1.00", 0.25, "25%"),
     ]
     [line] = figure["layout"]["shapes"]
-    assert line["x0"] == line["x1"] == 0.2
-    assert [each["text"] for each in figure["layout"]["annotations"]] == ["Guessing: 20%", "100%", "25%"]
+    assert line["x0"] == line["x1"] == 0.25
+    names = [each["text"] for each in figure["layout"]["annotations"]]
+    assert names == ["Guessing from the sequence: 25%", "100%", "25%"]
 
 
 def test_the_page_asks_for_a_first_replacement():
@@ -145,23 +149,23 @@ def test_only_tasks_that_predict_the_next_token_have_a_perplexity(task):
     predicts_next = task in view.NEXT_TOKEN_TASKS
     text = view.notes(training_run(task), 1, [])
     assert ("The perplexity is the exponential of the mean loss" in text) == predicts_next
-    line, guess = view.table([row(0.5, 2.0, layers=())], training_run(task))
-    assert line.get("Perplexity") == ("7.39" if predicts_next else None)
-    assert line.keys() == guess.keys()
+    title = view.bar_title(row(0.5, 2.0), training_run(task))
+    assert title == "Linear<br>loss 2.00" + ", perplexity 7.39" * predicts_next
 
 
 @pytest.mark.parametrize(
     ("task", "accuracy", "name", "explained"),
     [
-        ("recall", 0.24, GUESS, True),
-        ("recall", 0.26, GUESS, False),
+        ("recall", 0.24, "Guessing from the sequence", True),
+        ("recall", 0.26, "Guessing from the sequence", False),
         ("copying", 0.01, "Guessing", False),
         ("maximum", 0.01, "Guessing", False),
     ],
 )
 def test_an_accuracy_below_that_of_guessing_from_the_sequence_is_explained(task, accuracy, name, explained):
     rows = [row(accuracy, 2.0)]
-    assert view.table(rows, training_run(task))[-1]["Attention"] == name
+    label = view.bars(rows, training_run(task), dark=False)["layout"]["annotations"][0]["text"]
+    assert label.startswith(f"{name}: ")
     assert ("its answers need not be in the sequence" in view.notes(training_run(task), 1, rows)) == (explained)
 
 
