@@ -73,7 +73,6 @@ def _measured_times(question: Question) -> dict[str, float]:
         samples[sample.word].append(sample.ms)
     complete_rounds = min(map(len, samples.values()), default=0)
     if not complete_rounds:
-        st.info(_("Press “Measure times” to time every point of the chart {n} times on this machine.", n=ROUNDS))
         return {}
     if complete_rounds < ROUNDS:
         st.caption(
@@ -124,7 +123,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
                 right if math.isfinite(right) else words.AXIS_END_RATIO * costs[UNIFORM],
             ]
             line = guide(words.equal_weights(question), xs, [p.middle] * 2)
-            label = _("▲ worse than equal weights ({error})", error=question.format_error(p.middle))
+            label = _("↑ worse than equal weights")
             curves.append(replace(line, notes=notes * 2, label=label, name_index=1))
         if p.word == REFERENCE:
             # Softmax's point is large, so that it stays visible where lines of other variants end. Its name is next to

@@ -9,6 +9,7 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import reference_name, sentence_name
 from attention_core.experiments.error import ErrorPoint, best_within_cost
+from attention_core.experiments.error_cost import ROUNDS
 from attention_core.formatting import percent
 from pages.error.options import Question
 from pages.error.reasons import NEAR_BASELINE, cause
@@ -35,7 +36,8 @@ def cost_findings(question: Question, points: Sequence[ErrorPoint], times: Mappi
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
     if (full_cost := cost_of_softmax(question, times)) is None:
-        return []  # Softmax's time is not measured yet.
+        text = _("**Press “Measure times”** to time every point of the chart {n} times on this machine.", n=ROUNDS)
+        return [[Finding(text)]]
     if hint := add_variant_hint(question):
         return [[Finding(hint)]]
     cost = cost_name(times)

@@ -12,8 +12,6 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint
 from pages.error.options import Question
 from pages.error.words import add_variant_hint, by_reference, error_text, exact_baseline
 
-TIED_SHARE = 0.005
-"""Largest difference of two errors, as shares, that counts as a tie: half a percentage point."""
 ALMOST_EXACT = 0.05
 """Share of the error of equal weights up to which a variant counts as almost exact."""
 MIN_PEAK_RATIO = 1.1
@@ -65,45 +63,8 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
         trend = "" if len(tied) > 1 else length_trend(question, group)
         explanation = paragraph(explanation, baseline_error(question, baseline, length), trend)
-        shown = [p for _attention, each in question.by_variant(points) for p in each]
-        others = [p for p in shown if p.reference == reference and p.n < n and math.isfinite(p.middle)]
-        is_closest = len(tied) == 1 and best.middle < baseline
-        text = paragraph(text, closer_elsewhere(question, group, others) if is_closest else "")
         lines.append([Finding(text, explanation)])
-    return [*lines, [Finding("", outgrown_settings(question, points))]] if lines else []
-
-
-def closer_elsewhere(question: Question, group: Sequence[ErrorPoint], points: Sequence[ErrorPoint]) -> str:
-    """Return at which lengths another variant is clearly closer; empty without one or with several.
-
-    Args:
-        question: what the visitor compares.
-        group: the points of the variant that is closest at the greatest length, at all lengths.
-        points: the points of all variants at the other lengths, compared with the same reference.
-    """
-    own = {p.n: p.middle for p in group}
-    margin = TIED_SHARE if question.is_share else question.rounding_error
-    closer = [
-        p
-        for n in sorted({p.n for p in points})
-        for least in [min(p.middle for p in points if p.n == n)]
-        for p in points
-        if p.n == n
-        and p.middle <= least + question.rounding_error
-        and p.middle + margin < own.get(n, -math.inf)
-        and question.format_error(p.middle) != question.format_error(own[n])
-    ]
-    if len({p.word for p in closer}) != 1:
-        return ""
-    values = {
-        "n": enumeration(f"{p.n:,}" for p in closer),
-        "name": sentence_name(ac.from_word(closer[0].word)),
-        "errors": enumeration(question.format_error(p.middle) for p in closer),
-        "own": enumeration(question.format_error(own[p.n]) for p in closer),
-    }
-    if question.queries:
-        return _("At {n} keys, {name} is closer ({errors} compared with {own}).", **values)
-    return _("At {n} tokens, {name} is closer ({errors} compared with {own}).", **values)
+    return lines
 
 
 def closest(question: Question, cheaper: Sequence[ErrorPoint]) -> str:

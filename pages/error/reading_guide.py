@@ -1,79 +1,42 @@
 """Notes on how to read the chart of the Error page, and the definitions of the error metrics."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.ui.about import describe_counts
+from app.ui.chart import is_narrow
 from app.words.i18n import _, _n, enumeration
-from app.words.labels import in_words, sentence_name, setting_name
+from app.words.labels import sentence_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
-from attention_core.formatting import percent
 from pages.error.options import Question
-from pages.error.words import AXIS_END_RATIO
 
 
-def explain_marks(curves: Sequence[Curve]) -> list[str]:
-    """Return what large points and the star mean, if drawn."""
+def explain_marks(curves: Sequence[Curve], best: ErrorPoint | None, y_end: float, x_end: float | None) -> list[str]:
+    """Return what the large points, the star and the arrows mean, if drawn.
+
+    Args:
+        curves: the lines.
+        best: the point that the star marks.
+        y_end: upper end of the vertical axis.
+        x_end: right end of the horizontal axis; None if it shows all points.
+    """
+    right = math.inf if x_end is None else x_end
+    arrows = any(
+        x > right or (y is not None and y > y_end) for line in curves for x, y in zip(line.x, line.y, strict=True)
+    )
     return [
         _("Large points: the settings in the buttons above.")
         if any(line.large_index is not None for line in curves)
         else "",
-        _("Star: the setting that the text names.") if any(line.star_index is not None for line in curves) else "",
+        _("Star: {name}.", name=sentence_name(ac.from_word(best.word)))
+        if best and any(line.star_index is not None for line in curves)
+        else "",
+        _("Arrows: lines that continue outside the chart.") if arrows else "",
+        # A phone has no double click.
+        _("Double-click the chart to show all points.") if arrows and not is_narrow() else "",
     ]
-
-
-def lines_above_axis(question: Question, curves: Sequence[Curve], y_end: float, x_end: float | None) -> str:
-    """Return which lines continue above the vertical axis; empty if none does.
-
-    Args:
-        question: what the visitor compares.
-        curves: the lines.
-        y_end: upper end of the vertical axis.
-        x_end: right end of the horizontal axis; None if it shows all points.
-    """
-    inside = {
-        line.name: [y for x, y in zip(line.x, line.y, strict=True) if x_end is None or x <= x_end] for line in curves
-    }
-    highest = {name: max((y for y in values if y is not None), default=0.0) for name, values in inside.items()}
-    names = [
-        _("{name} (up to {error})", name=name, error=question.format_error(y))
-        for name, y in highest.items()
-        if y > y_end
-    ]
-    if not names:
-        return ""
-    return _("▲ marks lines that continue above the chart: {names}.", names=enumeration(names))
-
-
-def settings_beyond_axis(
-    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None, full_cost: float
-) -> str:
-    """Return which settings lie beyond the end of the axis of costs; empty if none does.
-
-    Args:
-        question: what the visitor compares.
-        points: points of the variants.
-        times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
-        full_cost: softmax's cost.
-    """
-    costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
-    names = []
-    for attention, group in question.by_variant(points):
-        ascending = sorted(group, key=lambda p: float(p.value or 0))
-        expensive = [p.value for p in ascending if costs.get(p.word, 0.0) > AXIS_END_RATIO * full_cost]
-        budget = attention.variant.budget
-        title = _(attention.title)
-        if budget is not None and expensive:
-            # The words for the last setting are plural, as in "Nyström with 64 and 106 landmarks".
-            words = in_words(f"{title} · {setting_name(budget.name)} {expensive[-1]}")
-            before, value, after = words.rpartition(f"{expensive[-1]}")
-            title = before + enumeration([*map(str, expensive[:-1]), value]) + after
-        names += [title] if expensive else []
-    if not names:
-        return ""
-    return _("▶ Beyond {limit} of softmax's cost: {names}.", limit=percent(AXIS_END_RATIO), names=enumeration(names))
 
 
 def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:

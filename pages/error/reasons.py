@@ -11,6 +11,7 @@ from app.words.labels import reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from attention_core.ops.pattern.layouts import BLOCK
+from pages.error.length_words import outgrown_settings
 from pages.error.options import Question
 from pages.error.words import by_reference, error_text, is_replacement
 
@@ -45,11 +46,12 @@ def cause(question: Question, best: ErrorPoint) -> str:
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:
     """Return the explanation of the finding, then why variants have errors and costs like these, without empty texts.
 
-    Over the length, the only other text names the variants that do not approximate softmax.
+    Over the length, the other texts name the variants that are exact in short texts and those that do not approximate
+    softmax.
     """
     replacements = not_approximations(question)
     if question.options.against == "length":
-        return [text for text in (explanation, replacements) if text]
+        return [text for text in (explanation, outgrown_settings(question, points), replacements) if text]
     # Errors are compared with those of equal weights only if these are not rounding errors.
     points = [p for p in points if p.variant != UNIFORM or p.middle > question.rounding_error]
     landmarks, windows_text = "", ""

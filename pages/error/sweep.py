@@ -29,7 +29,7 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, Erro
 from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
-from pages.error.reading_guide import explain_marks, lines_above_axis, reading_guide, settings_beyond_axis
+from pages.error.reading_guide import explain_marks, reading_guide
 from pages.error.reasons import reasons
 
 HEADROOM, COST_HEADROOM = 2.1, 1.25
@@ -106,9 +106,6 @@ class View:
         def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
             _points, curves, y_end = compute_curves(rows)
             highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
-            # On a phone, the label of the line would cover the value of an arrow, so it is one line higher.
-            half = _("half of softmax's cost")
-            raised = "<br>\N{NO-BREAK SPACE}" if chart.is_narrow() and highest > y_end else ""
             # On a phone, the title of the costs has no room for "log scale", which the ticks show.
             names_scale = full_cost is None or not chart.is_narrow()
             return curves, {
@@ -120,7 +117,7 @@ class View:
                 "percent": question.is_share,
                 "top": y_end if highest > y_end else 1.08 * highest or 1.0,
                 "right": x_end,
-                "mark": None if full_cost is None else (words.CHEAP_SHARE * full_cost, half + raised),
+                "mark": None if full_cost is None else (words.CHEAP_SHARE * full_cost, _("half of softmax's cost")),
                 "shaded": None
                 if full_cost is None
                 else (full_cost, "" if chart.is_narrow() else _("costs more than softmax")),
@@ -146,17 +143,11 @@ class View:
         def explain() -> None:
             st.markdown(reading_guide(question, points, self.notes(question, points)))
 
-        outside = (
-            lines_above_axis(question, curves, y_end, x_end),
-            "" if full_cost is None else settings_beyond_axis(question, points, times, full_cost),
-        )
+        best = self.linked_point(question, points)
         captions = [
             *self.key(question, points),
-            *explain_marks(curves),
+            *explain_marks(curves, best, y_end, x_end),
             _("Grey area: costs more than softmax.") if full_cost is not None and chart.is_narrow() else "",
-            *outside,
-            # A phone has no double click.
-            _("Double-click the chart to show all points.") if any(outside) and not chart.is_narrow() else "",
         ]
         if is_drawn and any(captions):
             st.caption(paragraph(*captions))
@@ -165,9 +156,10 @@ class View:
             st.markdown(why[0] if len(why) == 1 else as_list(why[:MAX_REASONS]))
             if more := why[MAX_REASONS:]:
                 lazy_expander(_("Other findings"), lambda: st.markdown(as_list(more)), key="error.more")
-        lazy_expander(_("How to read the chart"), explain, key="error.words")
+        if is_drawn:
+            lazy_expander(_("How to read the chart"), explain, key="error.words")
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
-            if best := self.linked_point(question, points):
+            if best:
                 attention = ac.from_word(best.word)
                 text = _("Matrix of {name}", name=label(attention))
                 navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), attention))))

@@ -218,10 +218,22 @@ def test_a_point_may_be_a_link():
 
 def test_each_part_of_a_line_above_the_axis_has_one_arrow_at_its_largest_value():
     leaves = Curve("a", [0, 2, 4, 6, 8, 10], [0.0, 2.0, 3.0, 0.5, 1.5, 0.0])
-    other = Curve("b", [0, 4, 10], [0.0, 7.0, 0.0], colour=1)
-    figure = curves([leaves, other], x_title="", y_title="", top=1.0, percent=True)
+    figure = curves([leaves], x_title="", y_title="", top=1.0, percent=True)
     arrows = [(each["x"], re.sub("<span.*?</span>", "▲", each["text"])) for each in figure["layout"]["annotations"]]
-    assert [each for each in arrows if "% ▲" in each[1]] == [(4.0, "300% ▲<br>700% ▲"), (8.0, "150% ▲")]
+    assert [each for each in arrows if "% ▲" in each[1]] == [(4.0, "300% ▲"), (8.0, "150% ▲")]
+
+
+def test_the_values_of_two_arrows_at_the_same_position_are_below_each_other():
+    figure = curves(
+        [Curve(name, [0, 4, 8], [0.0, largest, 0.0]) for name, largest in (("a", 3.0), ("b", 7.0))],
+        x_title="",
+        y_title="",
+        top=1.0,
+        percent=True,
+    )
+    assert "300% ▲<br>700% ▲" in [
+        re.sub("<span.*?</span>", "▲", each["text"]) for each in figure["layout"]["annotations"]
+    ]
 
 
 def test_the_value_of_an_arrow_at_the_left_end_covers_no_tick():
@@ -231,24 +243,20 @@ def test_the_value_of_an_arrow_at_the_left_end_covers_no_tick():
     assert arrows == [("▲ 300%", "left"), ("200% ▲", "right")]
 
 
-@pytest.mark.parametrize(("at", "side"), [(1.5, "left"), (6.0, "right"), (9.5, "right")])
-def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
-    """Check a label with room, one before the arrow of a line that is above the axis at 8, and one at the edge."""
+@pytest.mark.parametrize(("at", "side"), [(4.5, "left"), (5.5, "right")])
+@pytest.mark.parametrize(("top", "lines"), [(1.0, 2), (3.0, 1)])
+def test_the_label_of_a_mark_is_above_arrows_and_away_from_the_right_edge(at, side, top, lines):
     leaves = Curve("a", [0, 6, 8, 10], [0.0, 0.0, 2.0, 0.0])
-    figure = curves([leaves], x_title="", y_title="", top=1.0, mark=(at, "here"))
-    arrows = [each for each in figure["layout"]["annotations"] if "▲" in each["text"]]
-    assert [each["x"] for each in arrows] == [8.0]
-    assert [each["text"].split()[0] for each in arrows] == ["2"]
-    [label] = [each for each in figure["layout"]["annotations"] if each["text"] == "here"]
-    assert (label["x"], label["xanchor"]) == (at, side)
+    figure = curves([leaves], x_title="", y_title="", top=top, mark=(at, "here"))
+    [label] = [each for each in figure["layout"]["annotations"] if each["text"].startswith("here")]
+    assert (label["x"], label["xanchor"], len(label["text"].split("<br>"))) == (at, side, lines)
 
 
-@pytest.mark.parametrize(("at", "lines"), [(0.0, 2), (2.4, 2), (2.6, 1)])
-def test_the_label_of_a_mark_is_above_the_value_of_an_arrow_at_the_left_end(at, lines):
-    leaves = Curve("a", [0, 2, 10], [2.0, 0.0, 0.0])
-    figure = curves([leaves], x_title="", y_title="", top=1.0, mark=(at, "here"))
-    [label] = [each["text"] for each in figure["layout"]["annotations"] if each["text"].startswith("here")]
-    assert len(label.split("<br>")) == lines
+@pytest.mark.parametrize(("count", "has_values"), [(2, True), (3, False)])
+def test_many_arrows_have_no_values(count, has_values):
+    leaves = [Curve(f"{i}", [0, i, 10], [0.0, 2.0, 0.0]) for i in range(1, count + 1)]
+    texts = [each["text"] for each in curves(leaves, x_title="", y_title="", top=1.0)["layout"]["annotations"]]
+    assert [text.startswith("2 ") for text in texts if "▲" in text] == [has_values] * count
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -34,6 +34,8 @@ AXIS_HEIGHT = 70
 """Pixels of a figure's height that the horizontal axis takes."""
 HOVER_DISTANCE = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
+MAX_ARROW_VALUES = 2
+"""Largest number of arrows above the axes whose values are written; the values of more arrows would overlap."""
 ARROW = 6
 """Half the width in pixels of an arrow above the axes. Its middle is at the position of the value next to it."""
 WIDTH = 960
@@ -55,7 +57,7 @@ MAX_PERCENT_TICKS = 6
 EDGE = 0.5
 """Fraction of the horizontal axis, from the left, in which a vertical line has its label to its right.
 
-Farther right, or next to an arrow, the label is to the left of the line, because a phone would cut it off.
+Farther right, the label is to the left of the line, because a phone would cut it off.
 """
 
 
@@ -208,23 +210,21 @@ def curves(
     if link_prefix:
         figure["layout"]["meta"] = {"link_prefix": link_prefix}
     labels = _arrows(visible, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
+    # Other labels are above the arrows.
+    raised = "<br>\N{NO-BREAK SPACE}" * max((label["text"].count("<br>") + 1 for label in labels), default=0)
     if mark is not None and any(line.x for line in visible):  # A chart may have no points before the first result.
         position, text = mark
         add_line(figure, x=position, color=SERIES[GREY], width=1, dash="dot")
         x, xs = *_to_axis([position], log=log_x), [x for line in visible for x in _to_axis(line.x, log=log_x)]
-        span = max(xs) - min(xs)
-        is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in labels)
-        side = "left" if is_free else "right"
-        if any(arrow["xanchor"] == "left" and 0 <= x - arrow["x"] < EDGE / 2 * span for arrow in labels):
-            text += "<br>\N{NO-BREAK SPACE}"  # The value of the arrow is there, to the right of its arrow.
-        labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side, align=side))
+        side = "left" if x < min(xs) + EDGE * (max(xs) - min(xs)) else "right"
+        labels.append(annotation(text + raised, x, 1, yref="y domain", yanchor="bottom", xanchor=side, align=side))
     if shaded is not None and right is not None:
         position, text = shaded
         area = {"type": "rect", "x0": position, "x1": right, "yref": "y domain", "y0": 0, "y1": 1, "line": {"width": 0}}
         fill = {"fillcolor": SERIES[GREY], "opacity": SHADE, "layer": "below"}
         figure["layout"].setdefault("shapes", []).append(area | fill)
         [x] = _to_axis([right], log=log_x)
-        labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor="right"))
+        labels.append(annotation(text + raised, x, 1, yref="y domain", yanchor="bottom", xanchor="right"))
     if labels:
         breaks = max(label["text"].count("<br>") for label in labels)
         figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD_ROOM + LINE_HEIGHT * breaks}
@@ -280,9 +280,10 @@ def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -
     """Return an annotation (the largest value and an arrow) at the highest point of each part of a line above the top.
 
     Annotations at the same position are one annotation with several lines of text. The value is to the left of its
-    arrow, but to the right at the left end of the axis, where it would cover a tick of the vertical axis.
+    arrow, but to the right at the left end of the axis, where it would cover a tick of the vertical axis. If there are
+    many arrows, they have no values.
     """
-    arrows: dict[float, list[str]] = {}
+    arrows: dict[float, list[tuple[str, str]]] = {}
     points_by_line = [_points(line, log_x=log_x, log_y=False) for line in lines]
     first = min((x for points in points_by_line for x, _y in points), default=0.0)
     for line, points in zip(lines, points_by_line, strict=True):
@@ -291,12 +292,16 @@ def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -
                 x, largest = max(part, key=itemgetter(1))
                 text = f"{100 * largest:.0f}%" if percent else number(largest)
                 arrow = f'<span style="color:{style(line.colour).colour}">▲</span>'
-                arrows.setdefault(x, []).append(f"{arrow} {text}" if x == first else f"{text} {arrow}")
+                arrows.setdefault(x, []).append((arrow, text) if x == first else (text, arrow))
     right = {"xanchor": "right", "xshift": ARROW, "align": "right"}
     left = {"xanchor": "left", "xshift": -ARROW, "align": "left"}
+    has_values = sum(map(len, arrows.values())) <= MAX_ARROW_VALUES
+    texts = {
+        x: "<br>".join(map(" ".join, pairs)) if has_values else pairs[0][x != first] for x, pairs in arrows.items()
+    }
     return [
-        annotation("<br>".join(texts), x, 1, yref="y domain", yanchor="bottom", **(left if x == first else right))
-        for x, texts in arrows.items()
+        annotation(text, x, 1, yref="y domain", yanchor="bottom", **(left if x == first else right))
+        for x, text in texts.items()
     ]
 
 

@@ -381,51 +381,6 @@ def test_the_trend_names_an_error_in_between_that_exceeds_both_ends(errors, quer
     assert length_words.length_trend(question, group) == trend
 
 
-@pytest.mark.parametrize(
-    ("errors", "expected"),
-    [
-        ((0.2, 0.3, 0.5), ""),
-        ((0.1, 0.3, 0.5), ""),
-        ((0.204, 0.3, 0.5), ""),
-        ((0.2, 0.4, 0.5), " At 16 tokens, Linear is closer (30% compared with 40%)."),
-        ((0.4, 0.4, 0.5), " At 8 and 16 tokens, Linear is closer (20% and 30% compared with 40% and 40%)."),
-    ],
-)
-def test_the_lengths_at_which_another_variant_is_closer_are_named(errors, expected):
-    question, lengths = make_question("softmax", "local", "linear"), (8, 16, 64)
-    points = [point(error, n=n) for error, n in zip(errors, lengths, strict=True)]
-    points += [point(error, "linear", "linear", n=n) for error, n in zip((0.2, 0.3, 0.6), lengths, strict=True)]
-    points += [uniform_point(0.9, n=n) for n in lengths]
-    points += [point(0.0, "softmax", "softmax", n=n) for n in lengths]
-    [[found], *_rest] = length_words.length_findings(question, points)
-    assert (
-        found.text == f"**At 64 tokens, Local with window 4 is closest to softmax, with 50% matrix error.**{expected}"
-    )
-    third = point(0.0, "topk", "topk~k~4", n=8)
-    text = length_words.closer_elsewhere(question, points[:3], [*points[:2], *points[3:5], third])
-    assert text == (
-        ""
-        if errors[1] == 0.4
-        else "At 8 tokens, Top-k with k = 4 is closer (0% compared with {own}).".format(own=f"{errors[0]:.0%}")
-    )
-
-
-def test_no_variant_is_called_closer_if_several_are_or_if_its_error_is_unknown():
-    question, own = make_question("local", "linear", "topk"), [point(0.5, n=8), point(0.5)]
-    linear, topk = point(0.2, "linear", "linear", n=8), point(0.2, "topk", "topk~k~4", n=8)
-    assert (
-        length_words.closer_elsewhere(question, own, [linear])
-        == "At 8 tokens, Linear is closer (20% compared with 50%)."
-    )
-    assert length_words.closer_elsewhere(question, own, [linear, topk]) == ""
-    points = [*own, replace(topk, middle=math.nan), linear, point(0.6, "linear", "linear")]
-    for equal, named in ((0.9, True), (0.4, False)):
-        uniform = [uniform_point(0.9, n=8), uniform_point(equal)]
-        for order in (points, points[::-1]):
-            [[found], *_rest] = length_words.length_findings(question, [*order, *uniform])
-            assert ("At 8 tokens, Linear is closer (20% compared with 50%)." in found.text) == named
-
-
 @pytest.mark.parametrize(("spent", "end"), [(65535, ""), (65536, ", but it is not cheaper than softmax")])
 def test_the_best_variant_at_the_greatest_length_may_not_be_cheaper(spent, end):
     points = [point(0.5, multiply_adds=spent), uniform_point(0.7)]
@@ -587,7 +542,7 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
     ) != cheap
-    assert full_text(cost_words.cost_findings(question, points, {})) == ""
+    assert full_text(cost_words.cost_findings(question, points, {})).startswith("**Press “Measure times”** to time")
 
 
 @pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
@@ -623,17 +578,18 @@ def test_a_plain_chart_has_no_notes():
 
 
 def test_marks_in_the_chart_are_explained():
-    line, (large, star) = Curve("a", [1], [0.2]), MARKS
+    line, large, star = (
+        Curve("a", [1], [0.2]),
+        "Large points: the settings in the buttons above.",
+        "Star: Local with window 4.",
+    )
     for drawn, texts in (
         ([replace(line, large_index=0)], [large]),
         ([replace(line, star_index=0)], [star]),
         ([line, replace(line, star_index=0, large_index=0)], [large, star]),
         ([line], []),
     ):
-        assert [*filter(None, reading_guide.explain_marks(drawn))] == texts
-
-
-MARKS = ("Large points: the settings in the buttons above.", "Star: the setting that the text names.")
+        assert [*filter(None, reading_guide.explain_marks(drawn, point(0.1), 1.0, None))] == texts
 
 
 @pytest.mark.parametrize("against", ["cost", "budget", "length"])
@@ -657,39 +613,15 @@ def test_infinite_points_are_counted_without_equal_weights(n, begins):
     assert text.startswith(begins)
 
 
-def test_lines_beyond_the_axes_are_named():
-    is_drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
-    above = "▲ marks lines that continue above the chart: A (up to 225%) and C (up to 300%)."
-    assert (
-        reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, None)
-        == reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, 3)
-        == above
-    )
-    for end, lines in ((3.0, is_drawn), (math.inf, is_drawn), (1.0, [])):
-        assert reading_guide.lines_above_axis(make_question(), lines, end, None) == ""
-    assert reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, 1.5) == above.replace(
-        "A (up to 225%) and ", ""
-    )
-
-
 @pytest.mark.parametrize(
-    ("costs", "times", "expected"),
-    [
-        ((20, 20, 20), None, ""),
-        ((20, 20, 21), None, "▶ Beyond 200% of softmax's cost: Local with window 8."),
-        ((20, 21, 22), None, "▶ Beyond 200% of softmax's cost: Local with window 4 and 8."),
-        ((21, 21, 20), None, "▶ Beyond 200% of softmax's cost: Local with window 4 and Linear."),
-        ((9, 9, 9), {"local~window~8": 20.1}, "▶ Beyond 200% of softmax's cost: Local with window 8."),
-    ],
+    ("y_end", "x_end", "are_drawn"),
+    [(1.0, None, True), (3.0, None, False), (3.0, 3, False), (math.inf, None, False), (3.0, 2.5, True)],
 )
-def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
-    points = [
-        point(0.3, "linear", "linear", setting=None, value=None, multiply_adds=costs[0]),
-        point(0.2, multiply_adds=costs[1]),
-        point(0.1, word="local~window~8", value=8, multiply_adds=costs[2]),
-    ]
-    text = reading_guide.settings_beyond_axis(make_question("local", "linear"), points, times, 10)
-    assert text == expected
+def test_arrows_at_the_ends_of_the_axes_are_explained(y_end, x_end, are_drawn):
+    drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.5])]
+    texts = [*filter(None, reading_guide.explain_marks(drawn, None, y_end, x_end))]
+    arrows = ["Arrows: lines that continue outside the chart.", "Double-click the chart to show all points."]
+    assert texts == arrows * are_drawn
 
 
 def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
@@ -911,7 +843,7 @@ def test_lines_over_counted_or_measured_cost():
     question = make_question("softmax", "local")
     zero, line = cost.lines(question, points, None)
     assert (zero.x, zero.y, line.x) == ([7, 2 * 65536], [0.9, 0.9], [7, 9])
-    assert (zero.label, zero.name_index) == ("▲ worse than equal weights (90%)", 1)
+    assert (zero.label, zero.name_index) == ("↑ worse than equal weights", 1)
     assert cost.lines(question, points[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
     assert (line.texts, line.name_index, line.large_index) == (
