@@ -54,17 +54,6 @@ class Series:
         return self.word.partition("~")[0] == REFERENCE
 
 
-def all_faster_from(series: Sequence[Series]) -> float | None:
-    """Return the length from which every variant of a run is faster than softmax.
-
-    Return None unless there are several variants, all are faster at the longest length, and one is not at the shortest.
-    """
-    by_kind = crossings(series)
-    if not set(by_kind) <= {"below", "at"} or "at" not in by_kind or sum(map(len, by_kind.values())) < 2:
-        return None
-    return by_kind["at"][-1][0]
-
-
 def faster_finding(series: Sequence[Series]) -> Finding:
     """Return whether and from which length on the variants of a run are faster than softmax, with the details."""
     by_kind = crossings(series)
@@ -148,30 +137,6 @@ def rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
         "Each time was measured in only one round, so the lengths from which variants are faster than softmax may "
         "differ in another run."
     )
-
-
-def device_comparison(series: Sequence[Series], other: Sequence[Series], link: str = "") -> str:
-    """Return the length from which every variant is faster than softmax on another device.
-
-    Return "" if the variants of the two runs differ, if a variant is not faster on both devices, or if the lengths are
-    the same.
-
-    Args:
-        series: the timed variants of the run.
-        other: variants on another device; empty if there is no such run.
-        link: address at which the page shows the run on the other device; empty for no link.
-    """
-    own, elsewhere = all_faster_from(series), all_faster_from(other)
-    if own is None or elsewhere is None or {line.word for line in series} != {line.word for line in other}:
-        return ""
-    if format_interpolated(own) == format_interpolated(elsewhere):
-        return ""
-    text = (
-        N_("**On {other}**, every variant shown is faster than softmax only from about {n} tokens on.")
-        if own < elsewhere
-        else N_("**On {other}**, every variant shown is faster than softmax already from about {n} tokens on.")
-    )
-    return _(text, n=format_interpolated(elsewhere), other=machine_name(other[0], link))
 
 
 def machine_name(series: Series, link: str = "") -> str:

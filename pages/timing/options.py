@@ -68,7 +68,7 @@ class TimingOptions(Options, prefix="t_"):
             "its times add up to 2 seconds."
         ),
     )
-    side = choice(SIDE_CHARTS, N_("Second chart"))
+    side = choice(SIDE_CHARTS, N_("Second chart"), opening="work")
     masked = link_only_option(
         lambda: link_fields.one_of(None, (NO_RUN, *(v.key for v in ac.all_variants() if v.mask is not None))),
         N_("Full attention with the mask of … (dotted line)"),

@@ -10,7 +10,7 @@ from app.lessons.options import LessonOptions
 from app.state import url
 from app.ui import navigation, palette
 from app.words.i18n import _, paragraph
-from app.words.measured_times import Series, device_comparison, faster_finding
+from app.words.measured_times import Series, faster_finding
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
@@ -24,7 +24,6 @@ from pages.timing.words import (
     name,
     other_device_note,
     slow_start_cause,
-    softmax_growth,
     speedup_sentence,
     start_overhead,
 )
@@ -46,14 +45,9 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
         st.info(_("No measurements yet. Press “Measure on this server”."), icon=":material/timer:")
         return
     shown = [line for line in found if line.live] or found
-    speedup = speedup_sentence(shown)
     elsewhere, link = _on_another_device(runs)
     finding = faster_finding(shown)
     summary.markdown(finding.text)
-    explanations = [
-        device_comparison(shown, elsewhere, link) or other_device_note(shown, elsewhere, link),
-        paragraph(finding.explanation, speedup),
-    ]
     names = {attention.key: name(attention) for attention in timed_variants()}
     sentences = [
         each
@@ -67,11 +61,16 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
         crossed = charts.crossovers(found)
         charts.show_chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
         settings = [text for run, live_ in runs for text in missing.other_settings(run, live=live_)]
-        growth = softmax_growth(shown) if speedup else ""
-        _bullets(*explanations, fused_kernel(shown), memory_sentence(shown), mask_effects(shown), *settings)
-        if any(others := (growth, slow_start_cause(shown), start_overhead(shown))):
-            with st.expander(_("Other findings")):
-                _bullets(*others)
+        _bullets(
+            other_device_note(shown, elsewhere, link),
+            paragraph(finding.explanation, speedup_sentence(shown)),
+            slow_start_cause(shown),
+            start_overhead(shown),
+            fused_kernel(shown),
+            memory_sentence(shown),
+            mask_effects(shown),
+            *settings,
+        )
         label = f"{_('Faster, but how accurate?')} :primary[{_('See their output error')}]"
         navigation.link("error", label, fields={"fidelity": ["output"]})
     with below.container():

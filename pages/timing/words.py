@@ -9,20 +9,12 @@ from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words, label, setting_name
 from app.words.measured_times import Series, crossings, machine_name
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
-from attention_core.benchmarking.run_summary import Ratio, growth
+from attention_core.benchmarking.run_summary import Ratio
 from attention_core.formatting import format_interpolated, number
 from pages.timing.options import MASK_FORMS
 
 MIN_GROWTH_RATIO = 4
 """If the work grows at least this many times as much as the time, starting operations dominates on short texts."""
-MAX_GROWTH_DEVIATION = 1 / 8
-"""Largest relative deviation of a measured growth from the growth of the work, up to which the work explains it.
-
-The work then takes at least three quarters of the time if the rest of the time grows linearly (for a whole text) or is
-constant (for a decoding step).
-"""
-NEAR_WHOLE = 0.15
-"""Distance from a whole number below which a factor is called about this number."""
 NEAR_EQUAL = 1.1
 """Ratio of two numbers of multiply-adds below which they are called about as many."""
 MIN_FIXED_SHARE = 0.5
@@ -39,35 +31,6 @@ def name(attention: ac.Attention, more: Iterable[str] = ()) -> str:
     values = (f"{setting_name(each)} {setting_name(str(getattr(attention.params, each)))}" for each in more)
     text = " · ".join([label(attention), *values])
     return _("{name}, as a mask", name=text) if isinstance(attention, MaskedFullAttention) else text
-
-
-def softmax_growth(series: Sequence[Series]) -> str:
-    """Return the sentence about how fast softmax's time grows, and why, if the time grows about as much as the work.
-
-    The sentence is empty if too few lengths are measured.
-    """
-    softmax = next((line for line in series if line.is_reference), None)
-    law = softmax and growth([p.n for p in softmax.points], [p.quartiles[1] for p in softmax.points])
-    if not law:
-        return ""
-    decodes, times = series[0].run.spec.mode == "decode", 2**law.exponent
-    if abs(times / (2 if decodes else 4) - 1) > MAX_GROWTH_DEVIATION:
-        text = (
-            N_("With a long cache, softmax takes about {times} times as long when the cache doubles.")
-            if decodes
-            else N_("In long texts, softmax takes about {times} times as long when the length doubles.")
-        )
-    elif decodes:
-        text = N_(
-            "With a long cache, softmax takes about {times} times as long when the cache doubles, because "
-            "it reads every cached key."
-        )
-    else:
-        text = N_(
-            "In long texts, softmax takes about {times} times as long when the length doubles, because it compares "
-            "every pair of tokens."
-        )
-    return _(text, times=number(times, 1 if abs(times - round(times)) < NEAR_WHOLE else 2))
 
 
 def fused_kernel(series: Sequence[Series]) -> str:
@@ -129,59 +92,29 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series], link
     if not series or len(same) < 2:
         return ""
     where = crossings(without_settings(same))  # The names omit settings, because the chart shows them.
+    faster = [*where.get("below", []), *where.get("at", [])]
+    slower = [name for kind, group in where.items() if kind not in ("below", "at") for _tokens, name, _text in group]
     device = machine_name(same[0], link)
-    variant_count = sum(not line.is_reference and not line.masked for line in series)
-    if "at" in where and sum(len(where.get(kind, [])) for kind in ("below", "at")) == variant_count > 1:
-        return _(
-            "**On {device}**, every variant shown is faster than softmax from about {n} tokens on.",
-            device=device,
-            n=format_interpolated(where["at"][-1][0]),
-        )
-    names = [
-        *(_("{name} (at every measured length)", name=name) for _tokens, name, _text in where.get("below", [])),
-        *(
-            _(
-                "{name} (from about {n})" if i else "{name} (from about {n} tokens)",
-                name=name,
-                n=format_interpolated(tokens),
-            )
-            for i, (tokens, name, _text) in enumerate(where.get("at", []))
-        ),
-    ]
-    values = {"device": device, "names": enumeration(names)}
-    measured = [name for group in where.values() for _tokens, name, _text in group]
-    if not measured:
-        return ""
-    if not names and len(measured) < variant_count:
+    if not faster:
         return _n(
             "**On {device}**, {names} is not faster than softmax at the longest length.",
             "**On {device}**, {names} are not faster than softmax at the longest length.",
-            n=len(measured),
-            device=device,
-            names=enumeration(measured),
-        )
-    if not names:
-        return _("**On {device}**, no variant shown is faster than softmax at the longest length.", **values)
-    if len(names) == len(measured) or len(measured) < variant_count:
-        return _n(
-            "**On {device}**, {names} is faster than softmax.",
-            "**On {device}**, {names} are faster than softmax.",
-            n=len(names),
-            **values,
-        )
-    slower = [name for kind in where if kind not in ("below", "at") for _tokens, name, _text in where[kind]]
-    if "at" in where and len(slower) < len(names):
-        return _(
-            "**On {device}**, every variant shown except {names} is faster than softmax from about {n} tokens on.",
+            n=len(slower),
             device=device,
             names=enumeration(slower),
-            n=format_interpolated(where["at"][-1][0]),
+        ) * bool(slower)
+    variant_count = sum(not line.is_reference and not line.masked for line in series)
+    if "at" in where and len(faster) + len(slower) == variant_count > 1 and len(slower) < len(faster):
+        text = (
+            N_("**On {device}**, every variant shown except {names} is faster than softmax from about {n} tokens on.")
+            if slower
+            else N_("**On {device}**, every variant shown is faster than softmax from about {n} tokens on.")
         )
-    return _n(
-        "**On {device}**, only {names} is faster than softmax.",
-        "**On {device}**, only {names} are faster than softmax.",
-        n=len(names),
-        **values,
+        return _(text, device=device, names=enumeration(slower), n=format_interpolated(where["at"][-1][0]))
+    return _(
+        "Faster than softmax **on {device}**: {names}.",
+        device=device,
+        names=enumeration(text for _tokens, _name, text in faster),
     )
 
 

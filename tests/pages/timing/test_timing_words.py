@@ -28,7 +28,6 @@ from pages.timing.words import (
     mask_effects,
     other_device_note,
     slow_start_cause,
-    softmax_growth,
     speedup_sentence,
     start_overhead,
 )
@@ -84,38 +83,6 @@ def line_with_memory(word, *peaks, mode="forward"):
         for n, peak in zip((16, 64), peaks, strict=False)
     ]
     return line(word, run=run, points=own)
-
-
-@pytest.mark.parametrize(
-    ("factor", "times", "work"),
-    [
-        (8.0, "8", ""),
-        (4.51, "4.5", ""),
-        (4.49, "4.5", "pairs"),
-        (3.86, "4", "pairs"),
-        (3.84, "3.8", "pairs"),
-        (3.51, "3.5", "pairs"),
-        (3.49, "3.5", ""),
-        (2.26, "2.3", ""),
-        (2.24, "2.2", "cache"),
-        (1.9, "2", "cache"),
-        (1.76, "1.8", "cache"),
-        (1.74, "1.7", ""),
-    ],
-)
-def test_the_growth_of_softmaxs_time_has_its_cause_if_it_is_near_the_growth_of_the_work(factor, times, work):
-    rows = [points("softmax", n, factor**i) for i, n in enumerate((16, 32, 64))]
-    softmax = line("softmax", points=rows)
-    why = ", because it compares every pair of tokens" * (work == "pairs")
-    assert softmax_growth([softmax]) == (
-        f"In long texts, softmax takes about {times} times as long when the length doubles{why}."
-    )
-    decoded = replace(softmax, run=replace(RUN, spec=replace(RUN.spec, mode="decode")))
-    why = ", because it reads every cached key" * (work == "cache")
-    assert softmax_growth([decoded]) == (
-        f"With a long cache, softmax takes about {times} times as long when the cache doubles{why}."
-    )
-    assert softmax_growth([replace(softmax, points=rows[:1])]) == softmax_growth([line("local")]) == ""
 
 
 @pytest.mark.parametrize(
@@ -294,12 +261,12 @@ def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, last, expe
 def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
     text = other_device_note([line("softmax"), line("local")], other)
-    assert text == "**On a GPU (A GPU)**, Local (at every measured length) is faster than softmax."
+    assert text == "Faster than softmax **on a GPU (A GPU)**: Local at every measured length."
+    linked = other_device_note([line("softmax"), line("local")], other, "#?run=x")
+    assert linked == text.replace("(A GPU)", "([A GPU](#?run=x))")
     assert other_device_note([line("softmax"), line("local~window~4")], other) == ""
     twice = [*other, replace(line("local"), live=False, name="Local · window 4")]
-    assert "Local with window 16 (at every measured length) and Local with window 4 (at" in other_device_note(
-        twice, twice
-    )
+    assert "Local with window 16 at every measured length and Local with window 4 at" in other_device_note(twice, twice)
     assert other_device_note([line("softmax"), line("local")], []) == ""
     unknown = [line("softmax"), replace(line("local"), ratios=[])]
     assert other_device_note([line("softmax"), line("local")], unknown) == ""
@@ -596,15 +563,15 @@ def on_other_device(*times, shown=None, **short):
 @pytest.mark.parametrize(
     ("times", "expected"),
     [
-        ((32.0,), "**On a GPU (A GPU)**, Local (from about 130 tokens) is faster than softmax."),
+        ((32.0,), "Faster than softmax **on a GPU (A GPU)**: Local from about 130 tokens."),
         ((32.0, 32.0), "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 130 tokens on."),
         ((32.0, 50.0), "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 180 tokens on."),
-        ((32.0, 99.0), "**On a GPU (A GPU)**, only Local (from about 130 tokens) is faster than softmax."),
+        ((32.0, 99.0), "Faster than softmax **on a GPU (A GPU)**: Local from about 130 tokens."),
         (
             (32.0, 99.0, 32.0),
             "**On a GPU (A GPU)**, every variant shown except Linear is faster than softmax from about 130 tokens on.",
         ),
-        ((99.0, 64.0), "**On a GPU (A GPU)**, no variant shown is faster than softmax at the longest length."),
+        ((99.0, 64.0), "**On a GPU (A GPU)**, Local and Linear are not faster than softmax at the longest length."),
     ],
 )
 def test_the_variants_that_are_faster_on_another_device_are_named(times, expected):
@@ -615,13 +582,13 @@ def test_variants_that_are_faster_at_every_length_on_another_device_are_counted_
     every = "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 130 tokens on."
     assert on_other_device(32.0, 32.0, linear=0.5) == every
     assert on_other_device(32.0, 99.0, local=0.5) == (
-        "**On a GPU (A GPU)**, only Local (at every measured length) is faster than softmax."
+        "Faster than softmax **on a GPU (A GPU)**: Local at every measured length."
     )
 
 
 def test_not_every_variant_shown_is_faster_on_a_device_that_did_not_measure_one_of_them():
     assert on_other_device(32.0, 32.0, shown=[line("softmax"), line("local"), line("linear"), line("topk")]) == (
-        "**On a GPU (A GPU)**, Linear (from about 130 tokens) and Local (from about 130) are faster than softmax."
+        "Faster than softmax **on a GPU (A GPU)**: Linear from about 130 tokens and Local from about 130 tokens."
     )
 
 
@@ -630,7 +597,7 @@ def test_not_every_variant_shown_is_faster_on_a_device_that_did_not_measure_one_
     [
         ((99.0,), "**On a GPU (A GPU)**, Local is not faster than softmax at the longest length."),
         ((99.0, 64.0), "**On a GPU (A GPU)**, Local and Linear are not faster than softmax at the longest length."),
-        ((99.0, 32.0), "**On a GPU (A GPU)**, Linear (from about 130 tokens) is faster than softmax."),
+        ((99.0, 32.0), "Faster than softmax **on a GPU (A GPU)**: Linear from about 130 tokens."),
     ],
 )
 def test_only_the_variants_that_another_device_measured_are_called_slower_there(times, expected):
