@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import streamlit as st
+
 from app.figures.lines.curves import Curve
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
@@ -153,12 +155,19 @@ def notes(measurement: Measurement) -> str:
     )
 
 
+def draw_factor() -> None:
+    """Draw the slider of the factor, with its label to the left."""
+    factor = EntropyOptions.factor
+    st.caption(_(factor.title), help=_(factor.help), width="content")
+    factor.draw(width=420, label_visibility="collapsed")
+
+
 VIEW = View(
     experiment=homogeneity,
     heading=N_("Do larger logits sharpen attention?"),
     variants=lambda measurement: VARIANTS,
     settings=lambda measurement: {"n": measured_tokens(measurement)},
-    controls_above_chart=lambda measurement: EntropyOptions.factor.draw(width=420),
+    controls_above_chart=lambda measurement: draw_factor(),
     sweeps=False,
     describe=describe,
     chart=chart,

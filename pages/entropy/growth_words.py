@@ -112,7 +112,8 @@ def main_finding(
             **values,
         )
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")
-    return Finding(finding, paragraph(effective_keys_text(values), cause, scaling))
+    shares = _("Effective keys make up {before} of {keys} at {a:,} tokens and {after} at {b:,} tokens.", **values)
+    return Finding(finding, paragraph(effective_keys_text(values), shares, cause, scaling))
 
 
 def effective_keys_text(values: Mapping[str, Any]) -> str:

@@ -136,7 +136,7 @@ class View(Generic[RowT]):
             return to_lines(self.describe(measurement.select_heads(rows), measurement))
 
         if self.controls_above_chart:
-            with st.container(horizontal=True, vertical_alignment="bottom", key="controls.entropy"):
+            with st.container(horizontal=True, vertical_alignment="center", key="controls.entropy"):
                 self.controls_above_chart(measurement)
         if self.sweeps:
             show_short_text_message(measurement)

@@ -53,7 +53,8 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, findi
     assert full_text(growth_words.main_finding(line(n16=4.0, n256=last), None)) == (
         f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length grows{finding}.** At "
         f"256 tokens, the weight is spread as widely as equal weights on {last:.0f} keys (the number of effective "
-        "keys). Softmax gives every key some weight, so every additional key takes a share."
+        f"keys). Effective keys make up 25% of all keys at 16 tokens and {share} at 256 tokens. Softmax gives every "
+        "key some weight, so every additional key takes a share."
     )
 
 
@@ -286,7 +287,7 @@ def power(exponent):
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found):
-    relu2, weights, start = "the totals", "the sum of the weights", "No. From 16 to 256 tokens, n becomes 16 times"
+    relu2, weights, start = "the row totals", "the sum of the weights", "No. From 16 to 256 tokens, n becomes 16 times"
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
         f"**{verdict.format(relu2=relu2, weights=weights, start=start)}** Dividing by n is simpler than dividing by "
         "the total, and as good if the total is proportional to n. Squared ReLU attention uses relu(logit)² where "
@@ -315,15 +316,15 @@ def test_totals_with_a_negative_exponent_fall(softmax, relu2):
     [
         (
             1.2,
-            "n becomes 256 times as large, but the totals only 111 times, so the sum of the weights falls by 56%.",
+            "n becomes 256 times as large, but the row totals only 111 times, so the sum of the weights falls by 56%.",
             "n^1.20",
         ),
         (
             1.02,
-            "n becomes 256 times as large, but the totals only 68 times, so the sum of the weights falls by 74%.",
+            "n becomes 256 times as large, but the row totals only 68 times, so the sum of the weights falls by 74%.",
             "n^1.02",
         ),
-        (1.5, "the totals do not grow as one power of n, so the sum of the weights changes.", "n^1.50"),
+        (1.5, "the row totals do not grow as one power of n, so the sum of the weights changes.", "n^1.50"),
     ],
 )
 def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, explanation):
