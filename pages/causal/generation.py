@@ -85,8 +85,9 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         st.caption(_("These caches grow more slowly than softmax's key-value cache, or not at all."))
         _memory_chart(chosen, caches, "causal.generation.caches", colours)
 
-    st.markdown("## " + _("Time per new token"), anchors=False)
-    run_on_machine(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
+    row = st.container(horizontal=True, vertical_alignment="center")
+    row.markdown("## " + _("Time per new token"), anchors=False, width="content")
+    run_on_machine(spec, row, draw)
     lazy_expander(_("Memory of states and smaller caches"), draw_memory, key="causal.smaller")
     _method(chosen)
 

@@ -34,10 +34,10 @@ QUESTION = N_("Which variants can generate text, and with how much memory?")
 QUESTIONS = {
     "overview": QUESTION,
     "state": N_("What does a variant with constant memory store after each token?"),
-    "generation": N_("How long does each new token take?"),
-    "fading": N_("How quickly does the weight of an earlier token decay?"),
+    "generation": N_("When does constant memory save time?"),
+    "fading": N_("How much weight does an earlier token keep?"),
     "leak": N_("Which variants use later tokens?"),
-    "algorithms": N_("How much memory does each algorithm for training need?"),
+    "algorithms": N_("How much memory does training in chunks save?"),
 }
 """Questions that the chapters answer, by the chapter's key."""
 VIEWS = {

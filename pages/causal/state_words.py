@@ -51,16 +51,13 @@ def state_size(history: StateHistory, name: str) -> Finding:
     per_token = history.kv_cache.shape[1]
     return Finding(
         _(
-            "**The state of {name} holds {size:,} numbers at any length. From {n:,} tokens on, softmax's key-value "
+            "**{name} merges all tokens into a state of {size:,} numbers. From {n:,} tokens on, softmax's key-value "
             "cache is larger.**",
             name=escape_markdown(name),
             size=history.state_size,
             n=history.state_size // per_token + 1,
         ),
-        paragraph(
-            _("The state merges all tokens into matrices of fixed size."),
-            _("Softmax stores the key and the value of every token ({each:,} numbers per token).", each=per_token),
-        ),
+        _("Softmax stores the key and the value of every token ({each:,} numbers per token).", each=per_token),
     )
 
 

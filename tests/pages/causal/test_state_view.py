@@ -48,9 +48,8 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
     )
     assert output_distance(grown(), 0, ("a", "b_", "c"), "Linear").startswith("Linear has read 1 token: “a”. ")
     assert full_text(state_size(grown(), "Linear")) == (
-        "**The state of Linear holds 8 numbers at any length. From 2 tokens on, softmax's key-value cache is larger.** "
-        "The state merges all tokens into matrices of fixed size. Softmax stores the key and the value of every "
-        "token (5 numbers per token)."
+        "**Linear merges all tokens into a state of 8 numbers. From 2 tokens on, softmax's key-value cache is "
+        "larger.** Softmax stores the key and the value of every token (5 numbers per token)."
     )
 
 
@@ -165,7 +164,7 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     assert error_text(grown.softmax_error(7), grown.uniform_error(7)) in spoken(at)
     assert state_change(grown, 7) in spoken(at)
     assert (
-        f"**The state of {sentence_name(ac.get(variant.key))} holds {grown.state_size:,} numbers at any length. From "
+        f"**{sentence_name(ac.get(variant.key))} merges all tokens into a state of {grown.state_size:,} numbers. From "
         in spoken(at)
     )
     assert "has read 8 tokens" in spoken(at)
