@@ -43,7 +43,7 @@ def directions_sentence(d: int, across: float | None, free: float | None) -> str
         )
     return _(
         "Only directions of the same group of {d} are orthogonal. Directions of different groups overlap like "
-        "independent ones: the mean absolute cosines are {across:.2f} and {free:.2f}.",
+        "independent ones: their mean absolute cosine is {across:.2f} (independent: {free:.2f}).",
         d=d,
         across=across,
         free=free,

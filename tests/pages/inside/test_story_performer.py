@@ -25,7 +25,7 @@ from pages.inside.words.performer import (
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
 def test_orthogonal_and_independent_directions_are_compared(row_norms):
     at = open_step(ac.get("performer", row_norms=row_norms), 2)
-    across, free = said(at, r"the mean absolute cosines are ([\d.]+) and ([\d.]+)\.")
+    across, free = said(at, r"their mean absolute cosine is ([\d.]+) \(independent: ([\d.]+)\)\.")
     # The mean |cosine| of two random directions in eight dimensions is Γ(4) / (√π Γ(4.5)).
     assert across == pytest.approx(math.gamma(4) / (math.pi**0.5 * math.gamma(4.5)), rel=0.1)
     assert free == pytest.approx(across, rel=0.1)
@@ -54,7 +54,7 @@ def test_more_directions_than_dimensions_are_orthogonal_in_groups(orthogonal):
     same = (groups[:, None] == groups) & ~np.eye(20, dtype=bool)
     drawn = np.abs(cosines["Orthogonal directions"])
     assert drawn[same].max() == 0
-    [across, _free] = said(at, r"the mean absolute cosines are ([\d.]+) and ([\d.]+)\.")
+    [across, _free] = said(at, r"their mean absolute cosine is ([\d.]+) \(independent: ([\d.]+)\)\.")
     assert across == pytest.approx(drawn[groups[:, None] != groups].mean(), abs=0.0051)
 
 
