@@ -56,7 +56,7 @@ def test_following_a_link_adds_one_step_to_the_history(newly_opened, server):
     visit(page, f"{server}/?causal=1&family=sparse")
     before = entries(page)
     page.get_by_test_id("stMain").get_by_role("link", name="Timing").click()
-    page.wait_for_url("**/timing?causal=1")
+    page.wait_for_url("**/timing?causal=1&t_side=work")
     settle(page)
     assert entries(page) == before + 1
     step(page, -1)
