@@ -58,7 +58,7 @@ class ExperimentInput:
             UntestableError: if the source is not a text.
         """
         if not isinstance(self.source, TextSource):
-            raise UntestableError("This claim is about a model that reads a text. Choose a text.")
+            raise UntestableError("The check needs a text, which a language model reads. Choose a text.")
         return self.source.text
 
     @property
@@ -194,9 +194,7 @@ class Claim:
             else inputs.own_length
         )
         if n < self.needs:
-            raise UntestableError(
-                "This claim needs at least {needs} tokens, but this input has {n}.", needs=self.needs, n=n
-            )
+            raise UntestableError("At least {needs} tokens are needed, but this input has {n}.", needs=self.needs, n=n)
         return tuple(self.measure(inputs))
 
     def lacks_tokens(self, n: int, longest: int) -> bool:

@@ -18,7 +18,7 @@ from app.words.i18n import _, clauses
 from app.words.labels import axis_title, paper_heading
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
-from pages.claims import board_words, colours, condition_words, longer_input, options, words
+from pages.claims import board_words, colours, condition_words, options, words
 from pages.claims import claim as panel
 from pages.claims.board_words import VERDICTS_BY_NAME
 from pages.claims.options import ClaimsOptions, is_requested, open_claim, request_all
@@ -27,9 +27,6 @@ CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 BAR_HEIGHT = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
-FIRST_KEYS = ("two_layers", "near_diagonal", "cosine_closest")
-"""Claims whose cards come first. They are easy to read, could fail, and have three different verdicts on the text that
-the page opens with."""
 
 
 @dataclass(eq=False)
@@ -42,6 +39,8 @@ class Board:
         on_request: claims that are checked only if the visitor asks, by key.
         cards: placeholder of each claim's card, by key.
         outcomes: outcomes that have been drawn, by key.
+        unjudged: the claims without a result, which are listed instead of having cards.
+        unjudged_list: placeholder of this list.
     """
 
     chosen: ChosenInput
@@ -49,39 +48,42 @@ class Board:
     on_request: Mapping[str, ClaimTask]
     cards: dict[str, DeltaGenerator] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    unjudged: list[Claim] = field(default_factory=list)
+    unjudged_list: DeltaGenerator | None = None
 
-    def draw_cards(
-        self,
-        shown: Sequence[Claim],
-        tasks: Sequence[ClaimTask],
-        order: Sequence[Claim] = (),
-        *,
-        key: str = "all",
-        title: str = "",
-    ) -> None:
+    def draw_cards(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask], order: Sequence[Claim] = ()) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
 
         Args:
-            shown: the claims.
+            shown: the claims. Those that cannot have a result are listed below the cards of the others.
             tasks: the tasks that check them.
             order: the claims that the buttons of the panel lead to, in order; empty for those shown.
-            key: end of the key of the cards' grid.
-            title: the title above the cards; empty for none.
         """
         panel_container = None
-        if title:
-            st.markdown(f"## {_(title)}")
-        with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{key}"):
+        self.unjudged = [claim for claim in shown if claim.key != self.opened and self._is_unjudged(claim, tasks[0])]
+        with st.grid("auto", min_column_width=360, row_height="content", key="claims-board-all"):
             for claim in shown:
                 if claim.key == self.opened:
                     panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
-                else:
+                elif claim not in self.unjudged:
                     self._add_placeholder(claim)
+        if self.unjudged:
+            st.markdown(f"## {_('Without a result')}")
+            with st.container(key="claims-index-unjudged"):
+                self.unjudged_list = st.empty()
+            self._draw_list()
         if panel_container is not None:
             [task] = (task for task in tasks if task.key == self.opened)
             with panel_container:
                 outcome = panel.show(task, order or shown, self.chosen)
             self.draw_outcomes([outcome] if outcome else [])
+
+    def _is_unjudged(self, claim: Claim, task: ClaimTask) -> bool:
+        """Return whether a claim has no verdict or, before it is checked, certainly will have none."""
+        if (outcome := self.outcomes.get(claim.key)) is not None:
+            return outcome.untestable_reason is not None
+        lacks_text = claim.uses_decoder and not self.chosen.source.is_text
+        return claim.key in self.on_request or lacks_text or claim.lacks_tokens(self.chosen.qkv.n, task.longest)
 
     def _add_placeholder(self, claim: Claim) -> None:
         with st.container(border=True, height="stretch", gap="xsmall", key=f"claims-card-{claim.key}"):
@@ -96,23 +98,26 @@ class Board:
         self._draw_card(claim)
 
     def _draw_card(self, claim: Claim) -> None:
-        """Draw the outcome of a claim on its card, or why it is not checked."""
+        """Draw the outcome of a claim on its card, or reserve room for it."""
         cached.page_lock().yield_turn()
-        outcome, place, origin = self.outcomes.get(claim.key), self.cards[claim.key], board_words.origin(claim)
-        if outcome is None:
-            if (task := self.on_request.get(claim.key)) is not None:
-                place.markdown(f"{origin}\n\n{words.on_request_reason(task)}")
-            else:
-                with place.container():
-                    st.markdown(origin)
-                    st.html(f'<div class="chart-room" style="height: {CARD_HEIGHT}px"></div>')
-            return
-        if outcome.untestable_reason is None:
+        outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
+        if outcome is not None:
             place.markdown(card(outcome), unsafe_allow_html=True)
             return
-        with place.container(gap="xsmall"):
-            st.markdown(card(outcome))
-            longer_input.show(outcome, self.chosen)
+        with place.container():
+            st.markdown(board_words.origin(claim))
+            st.html(f'<div class="chart-room" style="height: {CARD_HEIGHT}px"></div>')
+
+    def _draw_list(self) -> None:
+        reasons = {claim.key: self._reason(claim.key) for claim in self.unjudged}
+        if self.unjudged_list is not None:
+            self.unjudged_list.markdown(board_words.unjudged(reasons, self.outcomes))
+
+    def _reason(self, key: str) -> str:
+        """Return why a claim has no result; empty while it is checked."""
+        if key in self.outcomes:
+            return words.finding(self.outcomes[key])
+        return words.on_request_reason(self.on_request[key]) if key in self.on_request else ""
 
     @property
     def drawn_outcomes(self) -> list[Outcome]:
@@ -131,6 +136,8 @@ class Board:
                 self.outcomes[outcome.key] = outcome
                 if outcome.key in self.cards:
                     self._draw_card(outcome.claim)
+        if self.unjudged:
+            self._draw_list()
 
     def draw_summary(self, key: str) -> None:
         """Draw all verdicts by subject, as links that open the claims.
@@ -150,7 +157,9 @@ def show(chosen: ChosenInput) -> None:
     opened = options.opened_claim(claims.all_claims())
     known = {task: found for task in checks if (found := dispatch.cached_rows("claims", task)) is not None}
     on_request = {task.key: task for task in checks if task not in known and not is_requested(task)}
-    tasks = sorted((task for task in checks if task.key not in on_request), key=lambda task: task.key not in FIRST_KEYS)
+    tasks = sorted(
+        (task for task in checks if task.key not in on_request), key=lambda task: task.key not in board_words.FIRST_KEYS
+    )
     with st.container(horizontal=True, vertical_alignment="center", key="controls.claims"):
         summary = st.container(key="claims-summary")
         summary.empty()  # Streamlit reserves a container's place on the page only if it has an element.
@@ -166,27 +175,24 @@ def show(chosen: ChosenInput) -> None:
                 ),
             )
     st.caption(board_words.verdict_note())
-    first, index, others = st.container(), st.container(), st.container()
+    cards, index = st.container(), st.container()
     verdict_filter, every = ClaimsOptions.verdict.value, claims.all_claims()
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
     if verdict_filter == "all":
         with index:
-            st.markdown(f"## {_(board_words.INDEX_TITLE)}")
+            st.markdown(f"## {_('All claims')}")
             index = st.container(key="claims-strip")
             index.empty()  # As above.
-        unjudged = [c for c in every if c.key in on_request or c.lacks_tokens(chosen.qkv.n, checks[0].longest)]
-        top = [c for c in every if c.key in FIRST_KEYS]
-        with first:
-            board.draw_cards(top, checks, every, key="first", title=board_words.FIRST_TITLE)
-        with others:
-            board.draw_cards([c for c in every if c not in [*top, *unjudged]], checks, every)
-            if unjudged := [c for c in unjudged if c not in top]:
-                board.draw_cards(unjudged, checks, every, key="unjudged", title=board_words.UNJUDGED_TITLE)
+        group = options.shown_group()
+        with cards:
+            with st.container(key="claims-groups"):
+                st.markdown(board_words.groups(group))
+            board.draw_cards([claim for claim in every if options.is_in_group(claim, group)], checks, every)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.draw_outcomes(outcomes)
-        if verdict_filter == "all":  # With a filter, the index would move the cards down.
+        if verdict_filter == "all":
             board.draw_summary(f"claims-index.{key}")
 
     with index:
@@ -205,7 +211,7 @@ def show(chosen: ChosenInput) -> None:
         verdicts = {outcome.key: outcome.verdict for outcome in board.drawn_outcomes}
         verdict = VERDICTS_BY_NAME.get(verdict_filter)  # None for claims that are not checked yet.
         shown = [c for c in every if verdicts.get(c.key) is verdict or c.key == opened]
-        with others:
+        with cards:
             board.draw_cards(shown, checks)
             if not shown:
                 st.caption(_("No claim matches this filter."))
@@ -277,8 +283,7 @@ def picture(outcome: Outcome) -> str | None:
 
 def _show_footer(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
     """Draw the end of the board: what a verdict means, and the download of all claims as a table."""
-    if text := board_words.failed_note(outcomes):
-        st.caption(text)
+    st.caption(board_words.footnote(outcomes))
     with st.container(horizontal=True, vertical_alignment="center"):
         export.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")
         st.caption(words.scope(chosen, longest), width="content")

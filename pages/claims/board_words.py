@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from attention_core import claims
 from attention_core.claims import Claim, Outcome, Verdict, all_claims
 from pages.claims import words
 from pages.claims.words import VERDICT_ICONS, Colour, capitalised, verdict_name
@@ -33,16 +34,13 @@ SUBJECTS = {
 """Names of the subjects of claims about an input."""
 
 
-FIRST_TITLE = N_("Start with these")
-"""Title of the claims that come first."""
+FIRST, FIRST_KEYS = "first", ("two_layers", "near_diagonal", "cosine_closest")
+"""The group that the page opens with, and its claims. They are easy to read, could fail, and have three different
+verdicts on the text of a first visit."""
 
 
-INDEX_TITLE = N_("All claims")
-"""Title of the index of all claims."""
-
-
-UNJUDGED_TITLE = N_("Without a result")
-"""Title of the claims that are checked only on request, or for which the input is too short."""
+GROUPS = {FIRST: N_("Start with these")} | SUBJECTS
+"""Names of the groups of claims, of which the page shows one at a time."""
 
 
 def origin(claim: Claim) -> str:
@@ -87,6 +85,26 @@ def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
     shown = [(each.key, tile(each, verdicts.get(each.key))) for each in all_claims() if each.subject == subject]
     text = " ".join(f"**{text}**" if key == opened else text for key, text in shown)
     return f"<details><summary>{_(SUBJECTS[subject])}</summary>\n\n{text}\n\n</details>"
+
+
+def groups(chosen: str) -> str:
+    """Return links that show the cards of one group, as Markdown; the chosen group is bold."""
+    links = {name: f"[:gray-badge[{_(title)}]](#?claim_group={name}&claim=)" for name, title in GROUPS.items()}
+    return " ".join(f"**{text}**" if name == chosen else text for name, text in links.items())
+
+
+def unjudged(reasons: Mapping[str, str], outcomes: Mapping[str, Outcome]) -> str:
+    """Return the claims without a result below the reasons why they have none, as Markdown.
+
+    Args:
+        reasons: the reason by claim; empty while the check runs.
+        outcomes: outcomes of the checked claims, by key.
+    """
+    tiles_by_reason: dict[str, list[str]] = {}
+    for key, reason in reasons.items():
+        verdict = outcomes[key].verdict if key in outcomes else None
+        tiles_by_reason.setdefault(reason, []).append(tile(claims.claim(key), verdict))
+    return "\n\n".join(f"{reason}\n\n{' '.join(found)}" for reason, found in tiles_by_reason.items())
 
 
 def request_label(count: int) -> str:
@@ -160,8 +178,8 @@ def _held(count: int, tested: int, total: int, theorems: int = 0) -> str:
 def verdict_note() -> str:
     """Return what the verdicts mean."""
     return _(
-        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some or weaker "
-        "conditions are met. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
+        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some, or weaker, "
+        "conditions are met."
     )
 
 
@@ -205,11 +223,15 @@ def trained_note() -> str:
     )
 
 
-def failed_note(outcomes: Sequence[Outcome]) -> str:
-    """Return what the verdict "does not hold here" means; empty if no claim has it."""
-    if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
-        return ""
-    return _(
-        "“Does not hold here” is a result on this input, not an error. The sources make their claims about other "
-        "models, lengths and tasks."
+def footnote(outcomes: Sequence[Outcome]) -> str:
+    """Return what the verdicts do not say, and what "does not hold here" means if a claim has this verdict."""
+    failed = any(outcome.verdict is Verdict.FAILS for outcome in outcomes)
+    return paragraph(
+        _("Attention Lab chose the limits of all conditions. A theorem has the same verdict on every testable input."),
+        _(
+            "“Does not hold here” is a result on this input, not an error. The sources make their claims about other "
+            "models, lengths and tasks."
+        )
+        if failed
+        else "",
     )

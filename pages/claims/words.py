@@ -148,8 +148,8 @@ def figure_description(claim: Claim) -> str:
 def on_request_reason(task: ClaimTask) -> str:
     """Return why a claim is checked only on request."""
     if task.timed:
-        return _("This claim is checked only on request, because the check measures computing times.")
-    return _("This claim is checked only on request, because SmolLM2 must process the text a dozen times.")
+        return _("Checked only on request, because the check measures computing times:")
+    return _("Checked only on request, because SmolLM2 must process the text a dozen times:")
 
 
 def title(claim: Claim) -> str:

@@ -146,7 +146,7 @@ def test_claims_reports_and_counts_claims_that_are_not_testable(capsys):
     out = capsys.readouterr().out
     needs = claims.claim("near_diagonal").needs
     assert f"{claims.claim('near_diagonal').number}  not testable on this input  (near_diagonal)" in out
-    assert f"This claim needs at least {needs} tokens, but this input has 3." in out
+    assert f"At least {needs} tokens are needed, but this input has 3." in out
     text = " ".join(out.split())
     assert text.endswith("holds: 1, holds partly: 0, does not hold here: 0, not testable on this input: 1")
 

@@ -254,7 +254,7 @@ def test_a_claim_uses_only_the_number_of_landmarks_in_its_statement(key, words, 
         found = trial(key, upload(normal(1, n, 8)))
         if n < size * share:
             assert (found.verdict, made) == (Verdict.UNTESTABLE, [])
-            assert found.why == f"This claim needs at least {size * share} tokens, but this input has {n}."
+            assert found.why == f"At least {size * share} tokens are needed, but this input has {n}."
         else:
             assert found.verdict is not Verdict.UNTESTABLE
             assert {landmarks.shape[-2] for landmarks in made} == {size}

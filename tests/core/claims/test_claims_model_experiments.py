@@ -30,7 +30,7 @@ def experiment_input(text=TEXT, longest=512):
 def test_claims_about_the_decoder_need_a_text(key):
     found = trial(key, synthetic("clustered", n=80))
     assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
-    assert found.why == "This claim is about a model that reads a text. Choose a text."
+    assert found.why == "The check needs a text, which a language model reads. Choose a text."
 
 
 def test_a_text_is_read_up_to_the_requested_length_and_the_limit():

@@ -177,7 +177,7 @@ def test_a_claim_needs_exactly_its_stated_number_of_tokens(claim):
     short = judged(claim.needs - 1)
     assert (short.verdict, short.numbers, short.untestable_reason.needs) == (Verdict.UNTESTABLE, {}, claim.needs)
     sentence = " ".join(short.sentences).format(**short.formatted_numbers)
-    assert sentence == f"This claim needs at least {claim.needs} tokens, but this input has {claim.needs - 1}."
+    assert sentence == f"At least {claim.needs} tokens are needed, but this input has {claim.needs - 1}."
     enough = judged(claim.needs)
     assert enough.untestable_reason is None
     assert enough.verdict is not Verdict.UNTESTABLE

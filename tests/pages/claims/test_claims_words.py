@@ -27,7 +27,7 @@ ALL = len(EVERY)
 NBSP = "\N{NO-BREAK SPACE}"
 SYNTHETIC, TEXT, FILE = SyntheticSource(SyntheticSpec(n=40, d=4)), TextSource("a b"), UploadSource.of("a.npz", b"")
 TRAINED = TrainedSource.of("parity", "softmax")
-SHORT = UntestableError("This claim needs at least {needs} tokens, but this input has {n}.", needs=16, n=3)
+SHORT = UntestableError("At least {needs} tokens are needed, but this input has {n}.", needs=16, n=3)
 FOUND = Outcome(
     key="two_layers",
     verdict=HOLDS,
@@ -154,13 +154,13 @@ def test_a_claim_holds_if_all_conditions_of_its_rule_are_met():
     for each in claims.discover().values():
         assert isinstance(each.verdict.holds, Condition) or each.verdict.holds.combine is all
     assert board_words.verdict_note() == (
-        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some or weaker "
-        "conditions are met. Attention Lab chose the limits. A theorem has the same verdict on every testable input."
+        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some, or weaker, "
+        "conditions are met."
     )
 
 
 def test_the_first_claims_could_fail():
-    assert not any(claims.claim(key).theorem for key in board.FIRST_KEYS)
+    assert not any(claims.claim(key).theorem for key in board_words.FIRST_KEYS)
 
 
 def test_the_chosen_verdict_is_bold_and_shown_without_claims():
@@ -568,13 +568,10 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
 
 def test_claims_on_request_have_a_reason():
     model_task, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
-    assert (
-        words.on_request_reason(timed)
-        == "This claim is checked only on request, because the check measures computing times."
-    )
+    assert words.on_request_reason(timed) == "Checked only on request, because the check measures computing times:"
     assert (
         words.on_request_reason(model_task)
-        == "This claim is checked only on request, because SmolLM2 must process the text a dozen times."
+        == "Checked only on request, because SmolLM2 must process the text a dozen times:"
     )
     assert (board_words.request_label(1), board_words.request_label(2)) == ("Run 1 more check", "Run 2 more checks")
 
@@ -587,7 +584,7 @@ def test_findings_have_numbers_or_a_reason():
     )
     assert "12.3%" in words.finding(FOUND)
     assert words.finding(FOUND, brief=True).endswith("they connect all pairs of tokens.")
-    assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
+    assert words.plain_finding(UNJUDGED) == "At least 16 tokens are needed, but this input has 3."
 
 
 def test_a_note_follows_if_a_causal_model_was_measured_without_its_mask():
@@ -673,11 +670,29 @@ def test_the_scope_of_a_claim_about_images_names_the_image(source, text):
     assert words.scope(image, 512, claims.claim("mean_output")).endswith(" tokens.")
 
 
-def test_failed_claims_are_explained_as_results():
-    assert board_words.failed_note(outcomes(HOLDS, FAILS)).startswith(
-        "“Does not hold here” is a result on this input, not an error"
+def test_the_footnote_explains_failed_claims_as_results():
+    note = "Attention Lab chose the limits of all conditions. A theorem has the same verdict on every testable input."
+    assert board_words.footnote(outcomes(HOLDS, PARTLY, UNTESTABLE)) == board_words.footnote([]) == note
+    assert board_words.footnote(outcomes(HOLDS, FAILS)) == (
+        f"{note} “Does not hold here” is a result on this input, not an error. The sources make their claims about "
+        "other models, lengths and tasks."
     )
-    assert board_words.failed_note(outcomes(HOLDS, PARTLY, UNTESTABLE)) == board_words.failed_note([]) == ""
+
+
+def test_the_links_to_groups_mark_the_shown_one():
+    text = board_words.groups("vision")
+    assert text.startswith("[:gray-badge[Start with these]](#?claim_group=first&claim=) [:gray-badge[Softmax]](")
+    assert text.endswith(" **[:gray-badge[Images]](#?claim_group=vision&claim=)**")
+    assert text.count("](#?claim_group=") == len(board_words.GROUPS) == len(board_words.SUBJECTS) + 1
+
+
+def test_claims_without_a_result_are_listed_below_their_reasons():
+    first, second, third = EVERY[:3]
+    found = {third.key: Outcome(key=third.key, verdict=UNTESTABLE)}
+    assert board_words.unjudged({first.key: "a", third.key: "b", second.key: "a"}, found) == (
+        f"a\n\n{board_words.tile(first, None)} {board_words.tile(second, None)}\n\nb\n\n"
+        f"{board_words.tile(third, UNTESTABLE)}"
+    )
 
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
@@ -732,11 +747,7 @@ def test_the_table_of_all_claims_has_numbers_with_units():
         "at least 90%.",
         f"{known.source.heading}, Su, 2019, {known.source.url}",
     ]
-    assert unjudged[2:5] == [
-        "not testable on this input",
-        "This claim needs at least 16 tokens, but this input has 3.",
-        "",
-    ]
+    assert unjudged[2:5] == ["not testable on this input", "At least 16 tokens are needed, but this input has 3.", ""]
     linear = {each.name: 2.0 for each in claims.claim("linear_cost").quantities}
     [_, row] = csv_rows(board.table([Outcome(key="linear_cost", verdict=HOLDS, numbers=linear)]))
     assert row[4].endswith(f"multiply-adds of linear attention: 2; longest measured length: 2{NBSP}tokens")
