@@ -180,15 +180,15 @@ def show(chosen: ChosenInput) -> None:
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
     if verdict_filter == "all":
-        with index:
-            st.markdown(f"## {_('All claims')}")
-            index = st.container(key="claims-strip")
-            index.empty()  # As above.
         group = options.shown_group()
         with cards:
             with st.container(key="claims-groups"):
                 st.markdown(board_words.groups(group))
             board.draw_cards([claim for claim in every if options.is_in_group(claim, group)], checks, every)
+        with index:  # Drawn after the cards, which would move it down.
+            st.markdown(f"## {_('All claims')}")
+            index = st.container(key="claims-strip")
+            index.empty()  # As above.
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.draw_outcomes(outcomes)
