@@ -17,7 +17,7 @@ class ClaimsOptions(Options):
     # request. All other claims are checked when the page opens.
     check = link_only_option(lambda: link_fields.switch(False))
     reads = link_only_option(lambda: link_fields.switch(False))
-    claim = link_only_option(lambda: link_fields.one_of("", ["", *claims.discover()]))
+    claim = link_only_option(lambda: link_fields.one_of("", list(claims.discover())))
     group = link_only_option(lambda: link_fields.one_of(FIRST, [FIRST, *SUBJECTS]), link="claim_group")
     view = choice(
         {"board": N_("Your input"), "trained": N_("Trained models")},

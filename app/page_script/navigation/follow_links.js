@@ -24,14 +24,14 @@ function follow(event) {
  * Return the current address with other values. Without a query, the app opens with values that may differ from the
  * defaults. In an address with a query, all values that it omits are the defaults. If the current address has no query,
  * the result therefore also contains the values with which the app has opened.
- * @param {string} values as in a query
+ * @param {string} values as in a query; an empty value is removed from the address
  */
 function withChanges(values) {
   const url = new URL(location.href);
   if (!location.search) url.search = server.data.opening;
   const changes = new URLSearchParams(values);
   for (const name of changes.keys()) url.searchParams.delete(name);
-  for (const [name, value] of changes) url.searchParams.append(name, value);
+  for (const [name, value] of changes) if (value) url.searchParams.append(name, value);
   return url.href;
 }
 
