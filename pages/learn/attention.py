@@ -43,9 +43,9 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
         for outcome in results
     ]
     seeds = len({each.row.seed for each in rows})
-    panels = (_panel(row, outcome, layer, seeds) for row, outcome in zip(current, results, strict=True))
+    panels = (_panel(row, outcome, layer, step) for row, outcome in zip(current, results, strict=True))
     has_negative = any((row.matrices[layer] < 0).any() for row in current if row.matrices is not None)
-    key_html = _key(matrices[0], seeds, has_negative=has_negative)
+    key_html = _key(matrices[0], step, seeds, has_negative=has_negative)
     st.html(f'<div class="checkpoints">{key_html}{"".join(panels)}</div>')
     task = matrices[0].spec.model.task
     symbols = attention_words.SYMBOLS.get(task)
@@ -53,10 +53,6 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     tokens = f"`{' '.join(example_labels(matrices[0].spec))}`"
     with st.container(key=f"learn.sequence.{key}"):
         st.markdown(_(text, symbols=_(symbols) if symbols else "", tokens=tokens))
-    if seeds > 1:
-        st.caption(
-            _("The matrices and their shares of correct answers are those of the first run, not medians over all runs.")
-        )
 
 
 def finding(rows: Sequence[LearnRow], link: Callable[[int], str]) -> Finding | None:
@@ -91,17 +87,18 @@ def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
     return f'<div class="rises" aria-hidden="true">{"".join(marks)}</div>'
 
 
-def _key(row: LearnRow, seeds: int, *, has_negative: bool) -> str:
-    """Return what the axes, the frames and the colours of the matrices mean, as HTML.
+def _key(row: LearnRow, step: int, seeds: int, *, has_negative: bool) -> str:
+    """Return the step and the run, and what the triangles, axes, frames and colours mean, as HTML.
 
     Args:
         row: one of the measurements.
+        step: the chosen training step.
         seeds: number of training runs, of which the first one is shown.
         has_negative: whether a matrix has negative weights.
     """
     ramps = DARK if st.context.theme.type == "dark" else LIGHT
-    parts = [_("first of {n} runs", n=seeds)] if seeds > 1 else []
-    parts.append(_("rows: queries, columns: keys"))
+    run = _("step {step}, run 1 of {n}", step=step, n=seeds) if seeds > 1 else _("step {step}", step=step)
+    parts = [run, _("▲ largest rise of accuracy"), _("rows: queries, columns: keys")]
     if task_of(row.spec.model.task).shows_answers:
         parts.append(f"<b></b>{html.escape(_('answer'))}")
     negative = f"{html.escape(_('negative'))} {_scale(ramps.negative, -90)} " if has_negative else ""
@@ -116,23 +113,19 @@ def _scale(ramp: Sequence[Colour], degrees: int) -> str:
     return f'<b style="background: linear-gradient({degrees}deg, {stops})"></b>'
 
 
-def _panel(row: LearnRow, outcome: Outcome, layer: int, seeds: int) -> str:
+def _panel(row: LearnRow, outcome: Outcome, layer: int, step: int) -> str:
     """Return a variant's attention matrix in a layer, with its name, accuracy and largest rise, as HTML.
 
-    With several ``seeds``, the text says that the accuracy is that of the first run.
+    The name includes the training step if it is not the chosen ``step``, which this variant has not reached yet.
     """
     assert row.matrices is not None
-    name = outcome.name
-    alt = _("{name}: attention matrix at step {step}", name=name, step=row.row.step)
-    values = {"name": name, "step": row.row.step, "share": percent(row.row.accuracy)}
-    if seeds > 1:
-        values["share"] = _("first run {share}", share=values["share"])
-    caption, frames = _("{name}: step {step}, {share} correct", **values), ""
+    alt = _("{name}: attention matrix at step {step}", name=outcome.name, step=row.row.step)
+    name = outcome.name if row.row.step == step else f"{outcome.name} ({_('step {step}', step=row.row.step)})"
+    values = {"name": name, "share": percent(row.row.accuracy)}
+    caption, frames = _("{name}: {share} correct", **values), ""
     if task_of(row.spec.model.task).shows_answers:
         weight = percent(answer_share(row.spec, row.matrices[layer]))
-        caption = _(
-            "{name}: step {step}, {share} correct, {weight} of the weight on the answer", weight=weight, **values
-        )
+        caption = _("{name}: {share} correct, {weight} of the weight on the answer", weight=weight, **values)
         frames = _frames(answer_places(row.spec), example_labels(row.spec))
     rise = ""
     if text := attention_words.rise_text(outcome):

@@ -84,4 +84,4 @@ def rise_text(outcome: Outcome) -> str:
     if outcome.largest_rise is None:
         return ""
     low, high = outcome.largest_rise
-    return _("accuracy rises most from step {low} to {high}", low=low, high=high)
+    return _("from step {low} to {high}", low=low, high=high)

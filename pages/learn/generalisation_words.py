@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
+from app.words.labels import in_words
 from attention_core.formatting import percent
 from attention_core.learning.defaults import TEST_ITEMS
 from attention_core.learning.hidden_answers import hidden_share
@@ -33,10 +34,10 @@ def task_text(task: LearningTask, view: str, positions: str) -> str:
             most=max(TEST_ITEMS[task.key]),
         )
     elif task.key == "recall":
-        title = _("{task} with {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
+        title = _("{task}, {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
     if view == "longer":
         note = _(POSITION_TEXTS[positions])
-    return _("**Task: {task}.** {summary}", task=title, summary=paragraph(_(task.summary), note))
+    return _("**{task}.** {summary}", task=title, summary=paragraph(_(task.summary), note))
 
 
 def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterparts: Sequence[Outcome] = ()) -> Finding:
@@ -49,7 +50,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
         results: the variants; those without tests are left out.
         by: ``"length"``: tests on longer sequences; ``"items"``: tests with more key–value pairs.
         trained_at: the length or number of pairs in training.
-        counterparts: the variants with the other position encoding, as in ``compare_positions``.
+        counterparts: the same variants with the other position encoding: rotary positions, or no positions.
     """
     tests = [(outcome, test) for outcome in results if (test := outcome.largest_test(by)) is not None]
     if not tests:
@@ -59,61 +60,40 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
     ranked = sorted((-share, escape_markdown(outcome.name_in_sentence), outcome.accuracy) for outcome, share in hardest)
     able = [(-share, name) for share, name, _own in ranked if -share >= THRESHOLD]
     unable = [(-share, name) for share, name, _own in ranked if -share < THRESHOLD]
-    values, also = {"own": trained_at, "n": largest}, []
-
-    def listed(shares: Sequence[tuple[float, str]]) -> str:
-        return enumeration(_("{name} ({result})", name=name, result=percent(share)) for share, name in shares)
-
+    values = {"own": trained_at, "n": largest}
     if not able:
+        named = unable[:MAX_NAMES]
         finding = (
             N_("At {n} tokens, no variant reaches an accuracy of {most}. Accuracy by variant: {names}.")
             if by == "length"
             else N_("With {n} pairs, no variant reaches an accuracy of {most}. Accuracy by variant: {names}.")
         )
-        named, text = (
-            unable[:MAX_NAMES],
-            _(finding, **values, most=percent(THRESHOLD), names=listed(unable[:MAX_NAMES])),
-        )
+        listed = enumeration(_("{name} ({result})", name=name, result=percent(share)) for share, name in named)
+        text = _(finding, **values, most=percent(THRESHOLD), names=listed)
     else:
         # With more pairs, the variants that failed even with the pairs of training are not the news.
         learned = {escape_markdown(outcome.name_in_sentence) for outcome, _share in hardest if outcome.learned_at}
         is_by_learned = by == "items" and {name for _share, name in able} < learned
-        surprising, surprise = _position_sentence(results, counterparts, trained_at) if by == "length" else ("", "")
-        also = [(share, name) for share, name in able if surprise and name != surprising]
         losing = [
             (-share, name)
             for share, name, own in ranked
-            if -share < THRESHOLD
-            and own + share > MAX_CLOSE
-            and name != surprising
-            and (not is_by_learned or name in learned)
+            if -share < THRESHOLD and own + share > MAX_CLOSE and (not is_by_learned or name in learned)
         ]
         named = losing[-(MAX_NAMES if is_by_learned else max(1, MAX_NAMES - len(able))) :]
-        losses = [_("to {share} with {name}", share=percent(share), name=name) for share, name in named]
+        losses = [_("to {share} for {name}", share=percent(share), name=name) for share, name in named]
         runs = [
             [share for x, share in outcome.test_points(by) if x == largest]
             for outcome, share in hardest
             if share >= THRESHOLD
         ]
-        named += [each for each in unable if each[1] == surprising]
         text = paragraph(
-            surprise
-            or (
-                _learned_sentence([name for _share, name in able], len(learned), values)
-                if is_by_learned
-                else _able_sentence(able, len(ranked), runs, by, values)
-            ),
+            _learned_sentence([name for _share, name in able], len(learned), values)
+            if is_by_learned
+            else _able_sentence(able, len(ranked), runs, by, values),
             _("Accuracy falls {losses}.", losses=enumeration(losses)) if losses else "",
         )
     others = [(name, percent(share)) for share, name in unable if (share, name) not in named]
-    able_too = _n(
-        "{names} also gets at least {most} right.",
-        "{names} also get at least {most} right.",
-        n=len(also),
-        names=listed(also),
-        most=percent(THRESHOLD),
-    )
-    return Finding(f"**{text}**", paragraph(able_too if also else "", other_results(others)))
+    return Finding(f"**{paragraph(text, _position_sentence(results, counterparts))}**", other_results(others))
 
 
 def _learned_sentence(able: Sequence[str], learned: int, values: Mapping[str, int]) -> str:
@@ -125,10 +105,8 @@ def _learned_sentence(able: Sequence[str], learned: int, values: Mapping[str, in
         values: the number of pairs: ``own`` in training, ``n`` in the test.
     """
     return _n(
-        "Only {names} still gets at least {most} right with {pairs} pairs, among the {count} variants that learned "
-        "{own} pairs.",
-        "Only {names} still get at least {most} right with {pairs} pairs, among the {count} variants that learned "
-        "{own} pairs.",
+        "{count} variants learn {own} pairs, but only {names} still gets at least {most} right with {pairs} pairs.",
+        "{count} variants learn {own} pairs, but only {names} still get at least {most} right with {pairs} pairs.",
         n=len(able),
         count=learned,
         names=enumeration(able) if len(able) <= MAX_NAMES else len(able),
@@ -188,7 +166,7 @@ def hidden_answers(results: Sequence[Outcome], length: int, items: int, *, by: s
     if not hiding:
         return ""
     names = (
-        _("{name} hides {share}", share=percent(share), name=escape_markdown(each.name_in_sentence))
+        _("the mask of {name} hides {share}", share=percent(share), name=escape_markdown(each.name_in_sentence))
         for each, share in hiding
     )
     task = task_of(results[0].rows[0].spec.model.task)
@@ -202,79 +180,49 @@ def hidden_answers(results: Sequence[Outcome], length: int, items: int, *, by: s
             n=length,
             names=enumeration(names),
         ),
-        _("Guessing chooses one of the answers in the sequence. A model that cannot see them can be less accurate.")
+        _("A guess is one of the answers in the sequence, so a model that cannot see them can do worse than guessing.")
         if is_from_sequence and min(accuracies, default=1.0) < chance
         else "",
     )
 
 
-def _position_shares(
-    results: Sequence[Outcome], counterparts: Sequence[Outcome]
-) -> list[tuple[Outcome, int, float, float]]:
-    """Return for each variant the largest length, and the accuracies there with rotary positions and without positions.
+def matching(results: Sequence[Outcome], counterparts: Sequence[Outcome]) -> list[tuple[Outcome, Outcome]]:
+    """Return each variant with its counterpart, if the tests of both have the same seeds and the same largest length.
 
-    The arguments are those of ``compare_positions``.
+    The arguments are those of ``headline``.
     """
-    shares = []
-    for each, other in ((each, other) for each in results for other in counterparts if each.word == other.word):
-        own_test, other_test = each.largest_test("length"), other.largest_test("length")
-        if not own_test or not other_test or own_test[0] != other_test[0] or each.tested_seeds != other.tested_seeds:
-            continue
-        is_rotary = each.rows[0].spec.model.positions == "rotary"
-        rotary, plain = (own_test[1], other_test[1]) if is_rotary else (other_test[1], own_test[1])
-        shares.append((each, own_test[0], rotary, plain))
-    return shares
+    return [
+        (each, other)
+        for each in results
+        for other in counterparts
+        if each.word == other.word
+        and each.tested_seeds == other.tested_seeds
+        and [x for x, _share in each.test_points("length")] == [x for x, _share in other.test_points("length")] != []
+    ]
 
 
-def _position_sentence(results: Sequence[Outcome], counterparts: Sequence[Outcome], trained_at: int) -> tuple[str, str]:
-    """Return the variant for which the position encoding matters most at the largest length, and a sentence about it.
+def _position_sentence(results: Sequence[Outcome], counterparts: Sequence[Outcome]) -> str:
+    """Return the sentence about the variant whose accuracy at the largest length changes most with other positions.
 
-    Both are empty if the accuracies of no variant differ by more than ``MAX_CLOSE``, or if this variant reaches
-    ``THRESHOLD`` with neither position encoding. They are also empty if the largest length is not a multiple of
-    ``trained_at``, the length in training. The other arguments are those of ``compare_positions``.
+    It is empty if no accuracy changes by more than ``MAX_CLOSE``, or if this variant reaches ``THRESHOLD`` with neither
+    position encoding. The arguments are those of ``headline``.
     """
-    shares = _position_shares(results, counterparts)
-    each, largest, rotary, plain = max(shares, key=lambda share: abs(share[2] - share[3]), default=(None, 0, 0.0, 0.0))
-    if each is None or abs(rotary - plain) <= MAX_CLOSE or max(rotary, plain) < THRESHOLD or largest % trained_at:
-        return "", ""
-    name = escape_markdown(each.name_in_sentence)
-    is_rotary = results[0].rows[0].spec.model.positions == "rotary"
-    text = (
-        N_(
-            "At {times} times the trained length, {name} gets {rotary} right with RoPE, but {plain} without position "
-            "encoding (not drawn)."
-        )
-        if is_rotary
-        else N_(
-            "At {times} times the trained length, {name} gets {plain} right without position encoding, but {rotary} "
-            "with RoPE (not drawn)."
-        )
-    )
-    return name, _(text, times=largest // trained_at, name=name, plain=percent(plain), rotary=percent(rotary))
-
-
-def compare_positions(results: Sequence[Outcome], counterparts: Sequence[Outcome]) -> str:
-    """Return the text that compares models with rotary positions and without positions at the largest length.
-
-    Args:
-        results: variants whose models have rotary positions, or no positions.
-        counterparts: the same variants with the other position encoding. Variants whose tests have other seeds or
-            lengths are left out.
-    """
-    names, largest = [], 0
-    for each, length, rotary, plain in _position_shares(results, counterparts):
-        largest = length
-        names.append(
-            _(
-                "**{name}** {rotary} with RoPE, {plain} without",
-                name=escape_markdown(each.name_in_sentence),
-                rotary=percent(rotary),
-                plain=percent(plain),
-            )
-        )
-    if not names:
+    shares = [
+        (each, test[1], other_test[1])
+        for each, other in matching(results, counterparts)
+        if (test := each.largest_test("length")) and (other_test := other.largest_test("length"))
+    ]
+    if not shares:
         return ""
-    return _("Accuracy at {n} tokens: {names}.", n=largest, names=clauses(names))
+    outcome, own, changed = max(shares, key=lambda share: abs(share[1] - share[2]))
+    if abs(own - changed) <= MAX_CLOSE or max(own, changed) < THRESHOLD:
+        return ""
+    text = (
+        N_("{name} gets {share} right without position encoding (dashed), instead of {own} with RoPE.")
+        if outcome.rows[0].spec.model.positions == "rotary"
+        else N_("{name} gets {share} right with RoPE (dashed), instead of {own} without position encoding.")
+    )
+    return _(text, name=escape_markdown(in_words(outcome.name)), share=percent(changed), own=percent(own))
 
 
 def memory_note(numbers_stored: Mapping[str, tuple[int, int]], length: int) -> str:
@@ -284,15 +232,16 @@ def memory_note(numbers_stored: Mapping[str, tuple[int, int]], length: int) -> s
         numbers_stored: by the variant's name, the numbers stored at any length, and the numbers added by each token.
         length: the number of tokens for which growing memories are reported.
     """
+    names: dict[tuple[int, int], list[str]] = {}
+    for name, numbers in numbers_stored.items():
+        names.setdefault(numbers, []).append(f"**{escape_markdown(name)}**")
     stored = (
         _(
-            N_("**{name}** {n:,} at {length} tokens, growing with length")
-            if per_token
-            else N_("**{name}** always {n:,}"),
-            name=escape_markdown(name),
+            N_("{names} {n:,} at {length} tokens, growing with length") if per_token else N_("{names} always {n:,}"),
+            names=enumeration(names[fixed, per_token]),
             n=fixed + per_token * length,
             length=length,
         )
-        for name, (fixed, per_token) in numbers_stored.items()
+        for fixed, per_token in names
     )
     return _("Numbers that a layer stores: {stored}.", stored=clauses(stored))

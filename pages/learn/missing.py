@@ -3,7 +3,7 @@
 The part is the short convolution, the gate, the position encoding or the last layer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -21,14 +21,10 @@ from pages.learn.outcomes import Outcome, PartOutcome, part_outcomes
 from pages.learn.race import AXES
 
 HEIGHT = 300
-COLUMNS = {"convolution": N_("no convolution"), "gate": N_("no gate"), "positions": N_("no position encoding")}
-"""Names at the lines of the models with one removed part, by part. For a layer, ``layers_text`` returns the name."""
-COLOURS_BY_PART = {"convolution": 7, "gate": 10, "positions": 8, "layer": 9}
-"""Indices of the colours of the lines, by removed part. No variant of a first visit has one of them."""
-CLASHES = {7: "convolution", 0: "gate", 10: "gate", 4: "positions", 8: "positions", 3: "layer", 5: "layer", 9: "layer"}
-"""The part whose colour equals or resembles that of the variant, by the index of the variant's colour."""
-SPARE_COLOUR = 2
-"""Index of the colour that replaces the colour of such a part."""
+NAMES = part_words.MISSING_PARTS | {"layer": N_("no last layer")}
+"""Names at the lines of the models with one removed part, by part."""
+HUES = ((7,), (8, 4), (1,), (10, 0), (9, 3, 5), (6, 2))
+"""Groups of similar colours, by index. The first colour of a group is that of a removed part; best groups first."""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
 """Plotly's name of the line style, by removed part."""
 
@@ -42,25 +38,24 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw for each variant the accuracy during training with and without each part."""
     results = part_results(rows)
     shown = [each for each in results if each.ablations]
+    colours = part_colours(shown)
     # Three charts share a row, so that no cell of the grid is empty.
     with st.grid("auto", min_column_width=370 if len(shown) == 3 else 480, key=f"learn.parts.{key}"):
         for number, each in enumerate(shown):
             with st.container(gap=None):
                 st.markdown(f"**{escape_markdown(each.full.name)}**")
-                _curves(each, f"learn.parts.{key}.{number}")
+                _curves(each, colours, f"learn.parts.{key}.{number}")
     notes = [part_words.convolution_note(results), part_words.not_removable(shown)]
     if key == "end":  # During training, the other models are still to come.
         notes += gaps.not_trained_without(results)
     st.caption(paragraph(*notes, words.medians_note(len({each.row.seed for each in rows}))))
 
 
-def _curves(each: PartOutcome, key: str) -> None:
-    """Draw the accuracy of a variant's models during training, one line per removed part."""
+def _curves(each: PartOutcome, colours: Mapping[str, int], key: str) -> None:
+    """Draw the accuracy of a variant's models during training, one line per removed part in the part's colour."""
     # The remainder modulo ``COLOURS`` keeps the variant's colour and selects a style whose line is solid.
     lines = [_line(_("all parts"), each.full, each.full.colour % COLOURS, "solid")]
-    for part, outcome in each.ablations.items():
-        name = part_words.layers_text(each.full.rows[0].spec.model.layers) if part == "layer" else _(COLUMNS[part])
-        lines.append(_line(name, outcome, part_colour(part, each.full.colour), DASHES[part]))
+    lines += [_line(_(NAMES[part]), outcome, colours[part], DASHES[part]) for part, outcome in each.ablations.items()]
     x_title, y_title, steps = _(AXES["step"]), _(AXES["accuracy"]), each.full.rows[0].spec.steps
     figure = curves(
         lines,
@@ -76,11 +71,16 @@ def _curves(each: PartOutcome, key: str) -> None:
     chart.show(figure, key=key, name="learn-parts", alt=alt)
 
 
-def part_colour(part: str, variant_colour: int) -> int:
-    """Return the index of the colour of the line without a part, in the chart of a variant with the given colour."""
-    clashes = CLASHES.get(variant_colour % COLOURS) == part
+def part_colours(shown: Sequence[PartOutcome]) -> dict[str, int]:
+    """Return the index of the colour of each removed part, which is the same in all charts.
+
+    Colours that resemble the colour of a shown variant are used last.
+    """
+    variants = {each.full.colour % COLOURS for each in shown}
+    hues = sorted(HUES, key=lambda hue: not variants.isdisjoint(hue))
+    parts = [part for part in DASHES if any(part in each.ablations for each in shown)]
     # In the second row of styles, a colour of a part never counts as that of the variant.
-    return COLOURS + (SPARE_COLOUR if clashes else COLOURS_BY_PART[part])
+    return {part: COLOURS + hue[0] for part, hue in zip(parts, hues, strict=False)}
 
 
 def _line(name: str, outcome: Outcome, colour: int, dash: str) -> Curve:

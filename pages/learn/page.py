@@ -28,7 +28,6 @@ from pages.learn import (
     open_links,
     options,
     part_words,
-    positions,
     race,
     shared_runs,
     training_words,
@@ -129,7 +128,7 @@ def progress(plan: Plan, results: runs.Run[LearnRow]) -> tuple[float, str]:
 
 def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> Finding:
     results = outcomes(rows)
-    finding = words.headline(results, _link({LearnOptions.view.name: ["capacity"]}))
+    finding = words.headline(results)
     return Finding(finding.text, "\n\n".join(filter(None, (words.diverged_note(results), finding.explanation))))
 
 
@@ -161,7 +160,7 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
     spec, results = rows[0].spec, outcomes(rows)
     trained_at = spec.length if by == "length" else spec.items
     longest = max((x for each in results for x, _share in each.test_points(by)), default=trained_at)
-    counterparts = outcomes(positions.counterparts(rows)) if by == "length" else []
+    counterparts = outcomes(shared_runs.counterparts(rows)) if by == "length" else []
     finding = generalisation_words.headline(results, by=by, trained_at=trained_at, counterparts=counterparts)
     length, items = (
         (longest, spec.items) if by == "length" else (length_with_items(task, spec.length, longest), longest)

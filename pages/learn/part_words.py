@@ -38,12 +38,11 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
         part, accuracy = min(outcome.ablated_accuracy.items(), key=lambda each: each[1])
         if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE:
             text = _(
-                N_("from {high} to {low} with {name} (still rising at step {step})")
+                N_("to {share} for {name} (still rising at step {step})")
                 if outcome.ablations[part].is_rising
-                else N_("from {high} to {low} with {name}"),
+                else N_("to {share} for {name}"),
                 name=escape_markdown(outcome.full.name_in_sentence),
-                low=percent(accuracy),
-                high=percent(outcome.full.accuracy),
+                share=percent(accuracy),
                 step=outcome.ablations[part].step,
             )
             lost.setdefault(part, []).append((-loss, text))
@@ -101,11 +100,6 @@ def _other_effects(results: Sequence[PartOutcome]) -> str:
                     )
                 )
     return paragraph(*texts)
-
-
-def layers_text(layers: int) -> str:
-    """Return the phrase for a model with one of its ``layers`` removed."""
-    return _n("{n} layer instead of {all}", "{n} layers instead of {all}", n=layers - 1, all=layers)
 
 
 def _layer_sentence(results: Sequence[PartOutcome]) -> str:

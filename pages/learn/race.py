@@ -5,19 +5,22 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.figures.lines.curves import Curve, curves, guide
+from app.figures.lines.curves import WIDTH, Curve, curves, guide
 from app.figures.lines.spread import QUANTILES, RANGE, spread
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import axis_title
 from attention_core.experiments.learning import MEASURE_INTERVAL, LearnRow, length_with_items
 from attention_core.formatting import percent
+from attention_core.learning.defaults import TEST_ITEMS
 from attention_core.learning.tasks import task as task_of
-from pages.learn import gaps, generalisation_words, positions, words
+from pages.learn import gaps, generalisation_words, shared_runs, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import THRESHOLD, Outcome, has_threshold, numbers_stored, outcomes
 
 HEIGHT = 306
+HALF, HALF_COLUMN = 400, 480
+"""Typical width of the axis of a chart that shares its row with another chart; smallest width of its column."""
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which the name of a variant that learned the task may be placed next to its line."""
 MAX_GAP, WIDER = 0.01, 3
@@ -36,14 +39,38 @@ AXES = {
 
 
 def show_race(rows: Sequence[LearnRow], key: str) -> None:
-    """Draw each variant's accuracy or loss during training."""
-    measure, by = LearnOptions.measure.value, LearnOptions.by.value
-    results = outcomes(rows)
+    """Draw each variant's accuracy or loss during training, and its accuracy with more pairs if the task has these."""
     spec = rows[0].spec
     task = task_of(spec.model.task)
     chance = task.chance(spec.length, spec.items)
     # False for selective copying: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
+    if task.key in TEST_ITEMS:
+        with st.grid("auto", min_column_width=HALF_COLUMN, key=f"learn.halves.{key}"):
+            with st.container(gap=None):
+                st.markdown(_("**During training**, with {n} pairs", n=spec.items))
+                _draw_race(rows, key, chance, from_sequence=from_sequence, width=HALF)
+            with st.container(gap=None):
+                st.markdown(_("**After training**, with more pairs"))
+                _draw_tests(rows, f"race.{key}", by="items", width=HALF)
+    else:
+        _draw_race(rows, key, chance, from_sequence=from_sequence, width=WIDTH)
+    note = words.threshold_note(from_sequence=from_sequence) if has_threshold(task.key) else ""
+    _explain(rows, definition=paragraph(note, words.fastest_by_seed(outcomes(rows))))
+
+
+def _draw_race(rows: Sequence[LearnRow], key: str, chance: float, *, from_sequence: bool, width: float) -> None:
+    """Draw the chart of accuracy or loss during training.
+
+    Args:
+        rows: the measurements.
+        key: suffix of the element's key.
+        chance: the accuracy of guessing.
+        from_sequence: whether a guess is one of the answers in the sequence.
+        width: typical width of the axis in pixels.
+    """
+    measure, by = LearnOptions.measure.value, LearnOptions.by.value
+    results, spec = outcomes(rows), rows[0].spec
     lines = [_line(each, measure, by) for each in results]
     if measure == "accuracy":
         # The horizontal reference lines end at the last planned step, so that the axis does not change while curves
@@ -52,13 +79,12 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         text = words.guess_label(chance, from_sequence=from_sequence)
         # Untrained models guess, so all curves start near this line. Its label is at its other end.
         lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), texts=["", text]))
-        if has_threshold(task.key):
+        if has_threshold(spec.model.task):
             threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
             # The label is below its line: above, it would touch the line at 100%.
             lines.append(replace(threshold, text_position="bottom right"))
-    _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn", learned=words.learned_steps(results))
-    note = words.threshold_note(from_sequence=from_sequence) if has_threshold(task.key) else ""
-    _explain(rows, definition=paragraph(note, words.fastest_by_seed(results)))
+    learned = words.learned_steps(results)
+    _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn", learned=learned, width=width)
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
@@ -96,20 +122,33 @@ def _edges(outcome: Outcome) -> Sequence[float]:
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     """Draw the accuracy of the trained models on longer sequences (``by="length"``) or with more items to remember."""
-    results = [each for each in outcomes(rows) if each.test_points(by)]
-    if text := gaps.no_tests(task_of(rows[0].spec.model.task), by=by):
+    task = task_of(rows[0].spec.model.task)
+    if text := gaps.no_tests(task, by=by):
         st.info(text)
         return
+    results = _draw_tests(rows, key, by=by, width=WIDTH)
+    if not results:
+        return
+    note = ""
+    if by == "items":
+        pairs = max(x for each in results for x, _share in each.test_points(by))
+        numbers = {each.name_in_sentence: numbers_stored(each.rows[0].spec.model) for each in results}
+        note = generalisation_words.memory_note(numbers, length_with_items(task, rows[0].spec.length, pairs))
+    _explain(rows, note)
+
+
+def _draw_tests(rows: Sequence[LearnRow], key: str, *, by: str, width: float) -> list[Outcome]:
+    """Draw the chart of the accuracy of trained models, or a message without tests; return the tested variants.
+
+    On longer sequences, a dashed line shows the same variant with the other position encoding.
+    """
+    results = [each for each in outcomes(rows) if each.test_points(by)]
     if not results:
         st.info(gaps.missing_tests(outcomes(rows)), icon=":material/timer:")
-        return
+        return []
     spec = rows[0].spec
     task = task_of(spec.model.task)
-    lines = [
-        Curve(each.name, line.x, line.y, low=line.low, high=line.high, colour=each.colour, label=each.title)
-        for each in results
-        for line in [spread(each.test_points(by), quantiles=_edges(each)).curve(each.title, each.colour)]
-    ]
+    lines = [_test_line(each, by) for each in results]
     # If lines coincide, the later ones are thinner, so that all can be seen.
     lines = [
         replace(line, width=line.width + WIDER * sum(_coincide(line, other) for other in lines[i + 1 :]))
@@ -118,6 +157,8 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     x = sorted({place for line in lines for place in line.x})
     ticks: dict[float, str] = {place: f"{place:,.12g}" for place in x}
     if by == "length":
+        others = generalisation_words.matching(results, outcomes(shared_runs.counterparts(rows)))
+        lines += [_line_of_other_positions(other) for _each, other in others]
         guessing = _guide(_("guessing"), x, [task.chance(int(n), spec.items) for n in x])
         lines.append(replace(guessing, text_position="bottom right"))
     else:
@@ -126,14 +167,22 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         texts = ["", _("guessing"), *[""] * len(x)][: len(x)]
         lines.append(replace(guessing, name_at_end=False, texts=texts, text_position="bottom left"))
         ticks = {n: f"{text}<br>({length_with_items(task, spec.length, int(n))})" for n, text in ticks.items()}
-    _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=ticks, log_x=by == "length")
-    longest = length_with_items(task, spec.length, int(x[-1]))
-    numbers = {each.name_in_sentence: numbers_stored(each.rows[0].spec.model) for each in results}
-    _explain(rows, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
-    # The chart is drawn several times during training. The button for the other position encoding is drawn only with
-    # the last chart.
-    if by == "length" and key == "end":
-        positions.show(rows)
+    name = f"learn-{by}"
+    _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=name, ticks=ticks, log_x=by == "length", width=width)
+    return results
+
+
+def _test_line(outcome: Outcome, by: str) -> Curve:
+    """Return the line of a variant's accuracy in the tests, with the band of its runs."""
+    line = spread(outcome.test_points(by), quantiles=_edges(outcome)).curve(outcome.name, outcome.colour)
+    return replace(line, label=outcome.title)
+
+
+def _line_of_other_positions(outcome: Outcome) -> Curve:
+    """Return the dashed line of a variant whose models have another position encoding than the models on the page."""
+    is_rotary = outcome.rows[0].spec.model.positions == "rotary"
+    name = _(N_("{name} with RoPE") if is_rotary else N_("{name} without positions"), name=outcome.title)
+    return replace(_test_line(outcome, "length"), name=name, label=name, dash="dash", hollow=True)
 
 
 def _coincide(line: Curve, other: Curve) -> bool:
@@ -145,7 +194,7 @@ def _coincide(line: Curve, other: Curve) -> bool:
 def _explain(rows: Sequence[LearnRow], text: str = "", *, definition: str = "") -> None:
     """Draw below a chart what its lines and bands show, with a definition in the tooltip, and another text."""
     seeds = len({each.row.seed for each in rows})
-    note = paragraph(words.medians_note(seeds), words.reading_note(seeds))
+    note = paragraph(words.medians_note(seeds), words.reading_note(seeds), words.symbols_note(outcomes(rows)))
     st.caption(note, width="content", help=definition or None)
     if text:
         st.caption(text)
@@ -161,6 +210,7 @@ def _draw(
     ticks: Mapping[float, str] | None = None,
     log_x: bool = False,
     learned: Sequence[str] = (),
+    width: float,
 ) -> None:
     x_title = (
         _("training steps (measured every {interval} steps)", interval=MEASURE_INTERVAL)
@@ -179,9 +229,11 @@ def _draw(
         form=".0%" if y == "accuracy" else ".3g",
         x_ticks=ticks or (),
         log_x=log_x,
+        width=width,
     )
-    # A dash only distinguishes variants of the same colour, so it is not needed if all colours differ.
-    own = [trace["line"] for trace in figure["data"] if trace["line"].get("dash", "dot") != "dot"]
+    # A variant's dash only distinguishes variants of the same colour, so it is not needed if all colours differ.
+    traces = [trace for trace in figure["data"] if "name" in trace]
+    own = [trace["line"] for trace, line in zip(traces, lines, strict=True) if line.dash == "solid"]
     if len({line["color"] for line in own}) == len(own):
         for line in own:
             line["dash"] = "solid"

@@ -14,8 +14,13 @@ from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.experiments.task import Task
 from attention_core.learning import recorded_runs
+from attention_core.learning.model import Positions
+from attention_core.learning.rates import rate
 from attention_core.learning.train import TrainSpec
 from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
+
+OTHER_POSITIONS: dict[Positions, Positions] = {"none": "rotary", "rotary": "none"}
+"""For each of the two compared position encodings, the other one."""
 
 _cache: ByteLRUCache[Frozen[tuple[LearnRow, ...]]] = cached.cache(8, 2)
 
@@ -51,6 +56,15 @@ def known_rows(spec: TrainSpec) -> Sequence[LearnRow]:
     """Return the recorded measurements of a model, or else the cached ones of a visitor's run; empty without either."""
     cached_rows = _cache.known(digest((spec, learning.MEASURE_INTERVAL)))
     return recorded_runs.recorded_rows(Plan(specs=(spec,))) or (() if cached_rows is None else cached_rows.value)
+
+
+def counterparts(rows: Sequence[LearnRow]) -> list[LearnRow]:
+    """Return the measurements of the same models with the other position encoding, if recorded or cached."""
+    rows_of_others: list[LearnRow] = []
+    for spec in dict.fromkeys(each.spec for each in rows if each.spec.model.positions in OTHER_POSITIONS):
+        model = replace(spec.model, positions=OTHER_POSITIONS[spec.model.positions])
+        rows_of_others += known_rows(replace(spec, model=model, rate=rate(model)))
+    return rows_of_others
 
 
 def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:

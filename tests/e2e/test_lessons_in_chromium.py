@@ -76,7 +76,7 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
         name = {"linear": "Linear", "gated_deltanet": "Gated DeltaNet"}[step.answer.split()[1]]
         # The page states the variant's accuracy, or the training step at which the variant learned the task, or that
         # at least some share of its answers is correct.
-        stated = re.compile(rf"{name} \(({share}|step \d+)\)|{share} with {name}|correct with [^.]*{name}")
+        stated = re.compile(rf"{name} \(({share}|step \d+)\)|{share} for {name}|correct with [^.]*{name}")
         expect(result.filter(has_text=stated)).to_have_count(1)
         if place < len(lesson.steps):
             settle(page)
