@@ -16,7 +16,7 @@ from app.jobs import cached, dispatch
 from app.state import url
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import input_panel
-from app.ui.lazy import lazy_popover
+from app.ui.lazy import lazy_expander, lazy_popover
 from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragraph
 from app.words.labels import family_title, label, setting_name
 from attention_core.limits import current
@@ -57,9 +57,16 @@ def show(*, keeps_all: bool = False, uses_input: bool = True) -> None:
     _draw_settings(refusals)
 
 
-def show_menu(label: str) -> None:
-    """Draw the menu of all variants, with which they are added and removed."""
-    lazy_popover(label, _draw_menu, key="variants.menu", icon=":material/add:", type="tertiary")
+def show_menu(label: str, *, is_main: Callable[[ac.Variant], bool] = lambda variant: True, others: str = "") -> None:
+    """Draw the menu of all variants, with which they are added and removed.
+
+    Args:
+        label: the label of the menu.
+        is_main: returns whether a variant is shown immediately; other variants are in a closed part of the menu.
+        others: the title of this part.
+    """
+    draw = partial(_draw_menu, is_main, others)
+    lazy_popover(label, draw, key="variants.menu", icon=":material/add:", type="tertiary")
 
 
 def show_settings(*, keeps_all: bool = False) -> None:
@@ -289,15 +296,23 @@ def _remove(key: str) -> None:
     SharedOptions.variants.set(tuple(a for a in SharedOptions.variants.value if a.key != key))
 
 
-def _draw_menu() -> None:
+def _draw_menu(is_main: Callable[[ac.Variant], bool], others: str) -> None:
+    count = len(SharedOptions.variants.value)
+    if count >= current().compared_variants:
+        st.caption(_("At most {count} variants can be compared. Remove one to add another.", count=count))
+    _draw_families([each for each in ac.all_variants() if is_main(each)], "variants.menu")
+    if rest := [each for each in ac.all_variants() if not is_main(each)]:
+        lazy_expander(others, partial(_draw_families, rest, "variants.others"), key="variants.others")
+
+
+def _draw_families(variants: Sequence[ac.Variant], prefix: str) -> None:
+    """Draw one group of buttons per family, with which these variants are added and removed."""
     chosen = [a.key for a in SharedOptions.variants.value]
-    if len(chosen) >= current().compared_variants:
-        st.caption(_("At most {count} variants can be compared. Remove one to add another.", count=len(chosen)))
     for family in ac.families():
-        members = [v for v in ac.all_variants() if v.family == family and v.key != REFERENCE]
+        members = [v for v in variants if v.family == family and v.key != REFERENCE]
         if not members:
             continue
-        key = url.sync_widget(f"variants.menu.{family}", [v.key for v in members if v.key in chosen])
+        key = url.sync_widget(f"{prefix}.{family}", [v.key for v in members if v.key in chosen])
         titles = {v.key: _(v.title) for v in members}
         st.pills(
             family_title(family),

@@ -12,7 +12,7 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
-from pages.masks.patterns import percent, relative_cost
+from pages.masks.patterns import pair_sum, percent, relative_cost
 from pages.masks.reach import StackReach
 
 MAX_MULTIPLES = 3
@@ -125,37 +125,30 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                 stack=stack,
                 share=percent(reach.shares[depth]),
             ),
-            ""
-            if reach.complete is None
-            else _(
-                "All pairs are connected after {n} layers, with {cost:.0%} of the pairs of one softmax layer.",
-                n=reach.complete,
-                cost=cost,
-            ),
+            "" if reach.complete is None else _("All pairs are connected after {n} layers.", n=reach.complete),
         )
     if others:
-        note = _("In brackets: all allowed pairs; one softmax layer has 100%.")
         last = _("the stack {layers}", layers=stack)
         if reach.complete == 2:
-            last = _("{first} and then {second}", first=names[0], second=names[1]) if names[1:] else twice(names[0])
+            last = " → ".join(names[:2]) if names[1:] else twice(stack)
         shares = {twice(name) if reach.complete == 2 else name: share for name, share in others.items()} | {last: cost}
         cheapest_first = sorted(shares.items(), key=lambda each: each[1])
         options = alternatives(
             [_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in cheapest_first]
         )
-        if reach.complete == 2:
-            return paragraph(_("**Two layers are enough to connect all pairs: {options}.**", options=options), note)
-        return paragraph(
-            _("**{n} layers are enough to connect all pairs: {options}.**", n=reach.complete, options=options), note
+        return _(
+            "**{n} layers connect all pairs with fewer allowed pairs than one softmax layer (100%): {options}.**",
+            n=reach.complete,
+            options=options,
         )
-    return _n(
-        "**The stack {stack} connects all pairs of tokens in {n} layer, with {cost:.0%} of the pairs of one softmax "
-        "layer.**",
-        "**The stack {stack} connects all pairs of tokens in {n} layers, with {cost:.0%} of the pairs of one softmax "
-        "layer.**",
-        n=reach.complete,
-        stack=stack,
-        cost=cost,
+    return paragraph(
+        _n(
+            "**The stack {stack} connects all pairs of tokens in {n} layer.**",
+            "**The stack {stack} connects all pairs of tokens in {n} layers.**",
+            n=reach.complete,
+            stack=stack,
+        ),
+        pair_sum(reach.complete, cost),
     )
 
 

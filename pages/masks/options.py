@@ -60,7 +60,7 @@ class MasksOptions(HashOptions):
 
 def show_menus() -> None:
     """Draw the menu of variants, and a button that selects every variant with a fixed mask."""
-    variant_picker.show_menu(_("Variants"))
+    variant_picker.show_menu(_("Variants"), is_main=has_pattern, others=_("Variants that allow all pairs"))
     st.button(
         _("All patterns"),
         icon=":material/library_add:",

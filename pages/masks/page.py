@@ -24,7 +24,8 @@ def top() -> StackReach:
     """Draw the findings, the open settings, and the board with the patterns and the reach of the stack."""
     stack_reach = reach.compute_reach(patterns.compute_masks(input_panel.require_input()))
     lines = findings(stack_reach)
-    st.container(key="masks.headline").markdown(text_above(lines))
+    panels = len(stack_reach.masks.sparse) + (stack_reach.reach is not None)
+    st.container(key=f"masks.headline.{panels}").markdown(text_above(lines))
     variant_picker.show_settings()
     if stack_reach.masks.key_labels is None and (stack.is_open() or stack_reach.reach is None):
         stack.show_editor()

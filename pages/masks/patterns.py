@@ -106,14 +106,26 @@ def cost_note(layers: Sequence[Pattern], complete: int | None) -> str:
     """
     return paragraph(
         _("All pairs are connected when each token can read every other token, directly or through other tokens."),
-        ""
-        if complete is None
-        else _n(
-            "In {n} layer, the allowed pairs add up to {cost:.0%} of the pairs of one softmax layer.",
-            "In {n} layers, the allowed pairs add up to {cost:.0%} of the pairs of one softmax layer.",
-            n=complete,
-            cost=relative_cost(layers, complete),
-        ),
+        "" if complete is None else pair_sum(complete, relative_cost(layers, complete)),
+    )
+
+
+def pair_sum(layers: int, cost: float) -> str:
+    """Return the sentence about the allowed pairs of several layers together; empty for one layer.
+
+    Args:
+        layers: the number of layers.
+        cost: sum of their allowed pairs, divided by the pairs of one softmax layer.
+    """
+    if layers == 1:
+        return ""
+    if round(cost, 2) < 1:
+        return _("Together, the {n} layers allow {cost:.0%} of the pairs of one softmax layer.", n=layers, cost=cost)
+    return _(
+        "Together, the {n} layers allow {cost:.2f} times the pairs of one softmax layer, which alone connects all "
+        "pairs.",
+        n=layers,
+        cost=cost,
     )
 
 

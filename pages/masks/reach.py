@@ -18,13 +18,13 @@ from app.jobs import cached
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, _n, end_sentence, enumeration, escape_markdown, paragraph
+from app.words.i18n import _, _n, end_sentence, enumeration, escape_markdown
 from app.words.labels import label, token_options
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks, is_window, relative_cost
+from pages.masks.patterns import Masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,79 +84,13 @@ def show(stack_reach: StackReach) -> None:
         )
     if stack_reach.reach is None:
         return
-    if smallest := window_sentence(stack_reach):
-        st.markdown(smallest)
     names = [_(a.title) for a in stack_reach.stack]
     _show_curves(stack_reach.masks, stack_reach.reach, names, stack_reach.max_depth)
-    first = stack_reach.reach.first
-    _show_front(stack_reach.masks, names, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
+    first, depth = stack_reach.reach.first, stack_reach.depth
+    shades = layer_colours(stack_reach.max_depth)  # those of the stack's matrix
+    colours = [shades[min(number, len(shades) - 1)] for number in range(depth)]
+    _show_front(stack_reach.masks, names, np.where(first > depth, -1, first), colours)
     lazy_expander(_("How this is computed"), _explain, key="reach.explained")
-
-
-def window_sentence(stack_reach: StackReach) -> str:
-    """Return the sentence about the smallest window with which the stack connects all pairs in two layers.
-
-    It is empty unless the stack is a window and a stride, in any order, that connect all pairs in two layers.
-    """
-    patterns, reach, view = stack_reach.patterns, stack_reach.reach, stack_reach.masks.view
-    step = max(pattern.step for pattern in patterns)
-    windows = [
-        a for a, p in zip(stack_reach.stack, patterns, strict=True) if is_window(p) and "window" in vars(a.params)
-    ]
-    if len(patterns) != 2 or len(windows) != 1 or step == 1 or reach is None or reach.complete != 2:
-        return ""
-    narrow = windows[0].with_settings(window=step - 1)
-    stack = tuple(narrow if each == windows[0] else each for each in stack_reach.stack)
-    if cached.reach(view, stack, current().stack_layers).complete != 2:
-        return ""
-    layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
-    window, cost = windows[0].params.window, relative_cost(layers, 2)  # type: ignore[attr-defined]
-    names = " → ".join(_(a.title) for a in stack_reach.stack)
-    strided = (
-        ""
-        if view.causal or len(stack_reach.masks.labels) < 2 * step
-        else _(next(a.title for a in stack_reach.stack if a != windows[0]))
-    )
-    return smallest_window(names, step, window, cost, strided)
-
-
-def smallest_window(stack: str, stride: int, window: int, cost: float, strided: str = "") -> str:
-    """Return the sentence about how small the window of a stack of a window and a stride may be.
-
-    Args:
-        stack: names of the two layers.
-        stride: the stride; the smallest window with which two layers connect all pairs is one less.
-        window: the chosen window.
-        cost: sum of the pairs allowed in two layers with the smallest window, as a share of all pairs.
-        strided: the variant with the stride, if there are keys on both sides of some queries; empty otherwise.
-    """
-    if window == stride - 1:
-        return _("With a smaller window, the stack {stack} would not connect all pairs in two layers.", stack=stack)
-    fields = {"stack": stack, "least": stride - 1, "stride": stride, "half": stride // 2, "strided": strided}
-    return paragraph(
-        _(
-            "For the stack {stack}, a window of {least} is enough to connect all pairs. In the middle of the text, "
-            "{half} would do, because {strided} reads keys on both sides; near the ends, it reads keys on one side "
-            "only.",
-            **fields,
-        )
-        if strided and stride // 2 < stride - 1
-        else _n(
-            "For the stack {stack}, a window of {n} is enough to connect all pairs, because stride {stride} leaves "
-            "gaps of {n} key.",
-            "For the stack {stack}, a window of {n} is enough to connect all pairs, because stride {stride} leaves "
-            "gaps of {n} keys.",
-            n=stride - 1,
-            stack=stack,
-            stride=stride,
-        ),
-        _(
-            "With window {least}, the allowed pairs of both layers add up to {cost:.0%} of the pairs of one softmax "
-            "layer.",
-            least=stride - 1,
-            cost=cost,
-        ),
-    )
 
 
 def _explain() -> None:
@@ -216,7 +150,12 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
             label=curve_label(titles),
         ),
     ]
-    st.caption(_("In this chart, colours show variants. In the matrices above, they show rules, such as a window."))
+    st.caption(
+        _(
+            "Each line shows the connected pairs if every layer uses the same variant; the dashed grey line is the "
+            "stack. Colours show variants here, and rules in the matrices above."
+        )
+    )
     chart.show(
         curves(
             lines,
@@ -231,7 +170,7 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
     )
 
 
-def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, depth: int) -> None:
+def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, layers: Sequence[tuple[str, str]]) -> None:
     n = len(masks.labels)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
@@ -246,8 +185,8 @@ def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, depth
     outgoing = options.front_way == "heard"
     first = all_first[:, token] if outgoing else all_first[token]
     dark = st.context.theme.type == "dark"
-    colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in layer_colours(depth))]
-    st.markdown(connected_counts(stack, masks.labels[token], first, depth, outgoing=outgoing))
+    colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in layers)]
+    st.markdown(connected_counts(stack, masks.labels[token], first, len(layers), outgoing=outgoing))
     chart.show(
         reach_rows(first, masks.labels, colours, x_title=_("token"), y_title=_("after layer")),
         key="reach.front",

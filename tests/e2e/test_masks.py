@@ -150,7 +150,9 @@ def test_the_layers_of_the_stack_are_set_on_its_panel_without_a_request_until_th
     page.mouse.up()
     page.wait_for_url(re.compile(f"stack_depth={layers}"))
     settle(page)
-    expect(page.locator(".st-key-masks-headline")).to_contain_text(f"After {layers} layers, the stack Local connects")
+    expect(page.locator("[class*=st-key-masks-headline]")).to_contain_text(
+        f"After {layers} layers, the stack Local connects"
+    )
     page.get_by_role("slider", name="Local: window").first.press("ArrowRight")
     page.wait_for_url("**local~window~5**")
 

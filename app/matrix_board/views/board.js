@@ -277,7 +277,9 @@ export class Board {
     const isSwiped = this.columns === 1 && count > 1;
     if (isSwiped) this.side = Math.min(this.settings.panel_size, width - PEEK);
     this.grid.classList.toggle("swiped", isSwiped);
-    const others = this.panels.slice(1).map((panel) => toPrintable(panel.title));
+    // board.css puts the animated panel, which combines the others, first among panels that are swiped
+    const first = Math.max(this.panels.findIndex((panel) => panel.frames.length), 0);
+    const others = this.panels.filter((_, i) => i !== first).map((panel) => toPrintable(panel.title));
     this.swipe.textContent = isSwiped ? `${fill(this.settings.texts.swipe, { names: others.join(" · ") })} \u2192` : "";
     this.grid.style.gridTemplateColumns = `repeat(${isSwiped ? count : this.columns}, ${this.side}px)`;
     this.root.style.cssText = "";
