@@ -98,7 +98,7 @@ def live_sentence(
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
         unshown: the share of each word's weight in the first row on tokens that are not drawn.
         columns: the names of the three numbers of a row: the error, the cost, and the cost for a long text.
-        headings: four headings: of the error's column, of both cost columns together, and of each cost column.
+        headings: headings of the first two columns together and of the third column, and then of each column.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """

@@ -51,7 +51,7 @@ export interface SentenceTexts extends StoryTexts {
   legend: string;
   negative: string; // shown after the legend while an arc has the colour of negative weights
   columns: string[]; // the name of each column
-  headings: string[]; // of the first column, of the other two together, and of each of these
+  headings: string[]; // of the first two columns together, of the third column, and of each column
   caption: string;
   open: string;
   notes_label: string;

@@ -105,9 +105,8 @@ def family_summary(family: str) -> str:
         "dense": _("Every query attends to every key. The variants differ in how logits are computed and normalised."),
         "sparse": _("Each query attends with softmax to some of the keys, chosen by a fixed rule or from the data."),
         "kernel": _(
-            "The dot product φ(q)·φ(k) of transformed queries and keys replaces softmax's exponential. The "
-            "products of keys and values are then added up in one matrix, so the cost grows linearly with the number "
-            "of tokens n."
+            "A product of transformed queries and keys replaces the exponential: the cost is linear in the number of "
+            "tokens."
         ),
         "gated": _(
             "The keys and values of all tokens are stored in one matrix of constant size, the state. The state decays "
@@ -125,3 +124,19 @@ def family_summary(family: str) -> str:
             "Quadratic attention (which compares all pairs) for nearby tokens, and linear attention for distant tokens."
         ),
     }[family]
+
+
+def complexity_letters(family: str) -> str:
+    """Return the meaning of the letters in the time complexities of a family's variants."""
+    letters = {
+        "sparse": _(
+            "w: window · r: stride · s: sinks · g: global tokens · ρ: random keys · b: block size · m: selected "
+            "blocks; in Reformer, m: rounds, c: bucket size; in Vertical and slash, c: columns, s: diagonals, m: "
+            "judging queries"
+        ),
+        "kernel": _("m: random features · b: bases · T: iterations"),
+        "low_rank": _("m: landmarks, or Linformer's rank · s: stride · S: pools of all sizes"),
+        "cache": _("w: recent tokens · s: heavy hitters · c: codes"),
+        "mixed": _("w: window · c: chunk size"),
+    }
+    return " · ".join(filter(None, (_("Letters: n: tokens · d: head size"), letters.get(family, ""))))

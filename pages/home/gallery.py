@@ -12,19 +12,16 @@ from app.state.controls import Options
 from app.state.session import REFERENCE, SharedOptions, opens_causal
 from app.ui.lazy import lazy_expander, to_css_name
 from app.ui.matrix_picture import matrix_picture
-from app.words.i18n import _, paragraph
-from app.words.labels import family_summary, family_title
+from app.words.i18n import _
+from app.words.labels import complexity_letters, family_summary, family_title
 from pages.home.options import HomeOptions
 
 
 def show() -> None:
     """Draw one expander per family, with a row for each of its variants."""
-    text = paragraph(
-        _(
-            "Open a family to see each variant's attention matrix, formula and time complexity. All matrices are for "
-            "the same 32 random tokens. Rows are queries, and columns are keys."
-        ),
-        _("In a time complexity, n is the number of tokens and d the head size; other letters are settings."),
+    text = _(
+        "Open a family to see each variant's attention matrix, formula and time complexity. All matrices are for the "
+        "same 32 random tokens. Rows are queries, and columns are keys."
     )
     st.markdown(f":small[{text}]")
     open_families = HomeOptions.family.value
@@ -36,7 +33,7 @@ def show() -> None:
             title = _(
                 "**{family}** ({n}) · {line}", family=family_title(family), n=len(members), line=family_summary(family)
             )
-            lazy_expander(title, partial(_rows, members), key=key, on_change=partial(_toggle, key, family))
+            lazy_expander(title, partial(_rows, family, members), key=key, on_change=partial(_toggle, key, family))
 
 
 def _name(family: str) -> str:
@@ -59,12 +56,13 @@ def _toggle(key: str, family: str) -> None:
     HomeOptions.family.set([each for each in ac.families() if each in open_families])
 
 
-def _rows(variants: Sequence[ac.Variant]) -> None:
-    """Draw one row per variant, each with its matrix on the same small input."""
+def _rows(family: str, variants: Sequence[ac.Variant]) -> None:
+    """Draw the letters of a family's time complexities, and one row per variant with its matrix."""
     query = url.to_query(url.values(), Options.shared())
     dark = st.context.theme.type == "dark"
     rows = [row(each, query, dark=dark) for each in variants]
-    st.markdown("\n\n".join(['<div class="family">', *rows, "</div>"]), unsafe_allow_html=True)
+    parts = [f":small[{complexity_letters(family)}]", '<div class="family">', *rows, "</div>"]
+    st.markdown("\n\n".join(parts), unsafe_allow_html=True)
 
 
 def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> str:

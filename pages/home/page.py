@@ -1,4 +1,4 @@
-"""The Home page: an example sentence with attention weights, the lessons, links to all pages, and all variants."""
+"""The Home page: an example sentence with attention weights, links to all pages, the lessons, and all variants."""
 
 import html
 
@@ -15,7 +15,7 @@ from pages.home.options import HomeOptions
 
 
 def top() -> None:
-    """Draw the app's name and purpose, the live sentence, the lessons, and links to all pages."""
+    """Draw the app's name and purpose, the live sentence, links to all pages, and the lessons."""
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
     instruction = _("Choose a word, drag a slider, or type your own sentence.")
     start = card.step_link(next(iter(all_lessons().values())), 1, _("New here? Start lesson 1") + " →")
@@ -25,10 +25,10 @@ def top() -> None:
         st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
     sentence.show()
     parts = (
-        f"## {_('Lessons: guess first, then see the answer')}",
-        card.contents_html(),
         f"## {_('Pages: one question each')}",
         _page_links(),
+        f"## {_('Lessons: guess first, then see the answer')}",
+        card.contents_html(),
     )
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
     heading = _("All variants: {n} in {families} families", n=len(ac.all_variants()), families=len(ac.families()))

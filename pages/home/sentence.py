@@ -47,7 +47,7 @@ def show() -> None:
     sentences = [escape_markdown(sentence(notice)) for notice in cached.record(source).notices]
     for each in [cut_note(text), *sentences] if text != entered else sentences:
         st.caption(each)
-    lengths = budgets.n, f"{LONG_TEXT_TOKENS:,}"
+    n, long_text = budgets.n, f"{LONG_TEXT_TOKENS:,}"
     live_sentence(
         budgets.tokens,
         [row(steps) for steps in budgets.variants],
@@ -58,11 +58,17 @@ def show() -> None:
         row_parameter=PINNED,
         uniform_error=budgets.uniform_error,
         unshown=budgets.unshown,
-        columns=[_("output error, all {n} queries", n=budgets.n), *(_("cost at {n} tokens", n=n) for n in lengths)],
+        columns=[
+            _("output error, all {n} queries", n=n),
+            _("cost at {n} tokens", n=n),
+            _("cost at {n} tokens", n=long_text),
+        ],
         headings=[
-            _("output error, all {n} queries\n(softmax = 0%)", n=budgets.n),
-            _("cost (softmax = 100%)"),
-            *(_("{n} tokens", n=n) for n in lengths),
+            _("this sentence\n({n} tokens)", n=n),
+            _("a long text\n({n} tokens)", n=long_text),
+            _("output error"),
+            _("cost"),
+            _("cost"),
         ],
         caption=caption(budgets.n),
         notes=notes(budgets.n, is_example=text == presets.SENTENCE),
@@ -81,7 +87,7 @@ def cut_note(text: str) -> str:
 def caption(n: int) -> str:
     """Return the caption of a sentence of ``n`` tokens. It explains errors, costs and the tokens not drawn."""
     return paragraph(
-        _("Errors are those of this sentence. Costs are multiply-adds."),
+        _("The output error is that of all {n} queries, compared with softmax. Costs are multiply-adds.", n=n),
         _("At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.", n=n, block=BLOCK)
         if n <= BLOCK
         else "",

@@ -18,7 +18,7 @@ from app.lessons.shipped import all_lessons
 from app.page import SECTIONS, discover
 from app.ui import matrix_picture
 from app.ui.lazy import OPEN_FORMS
-from app.words.labels import family_summary, family_title
+from app.words.labels import complexity_letters, family_summary, family_title
 
 ROW = '<div class="variant">'
 OPENING = {
@@ -58,6 +58,13 @@ def test_rows_of_a_family_are_drawn_when_it_is_open():
     assert rows(at) == {}
     at = set_state(at, family=["kernel"])
     assert list(rows(at)) == of("kernel")
+
+
+@pytest.mark.parametrize("family", ac.families())
+def test_every_letter_of_a_complexity_is_explained(family):
+    formulas = " ".join(each.complexity for each in ac.all_variants() if each.family == family).replace("log", "")
+    explained = {*re.findall(r"\b(\w): ", complexity_letters(family))}
+    assert explained == {letter for letter in formulas if letter.isalpha()} | {"n", "d"}
 
 
 @pytest.mark.parametrize("families", [["sparse"], ["dense", "mixed"]])

@@ -81,11 +81,12 @@ def test_error_and_cost_use_the_same_tokens(text):
             for word, cost in zip(row["variant_words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
     lengths = [f"{length} tokens" for length in (n, "8,192")]
-    error = f"output error, all {n} queries"
-    assert settings["texts"]["columns"] == [error, *(f"cost at {each}" for each in lengths)]
-    assert settings["texts"]["headings"] == [f"{error}\n(softmax = 0%)", "cost (softmax = 100%)", *lengths]
+    columns = [f"output error, all {n} queries", *(f"cost at {each}" for each in lengths)]
+    assert settings["texts"]["columns"] == columns
+    groups = [f"this sentence\n({lengths[0]})", f"a long text\n({lengths[1]})"]
+    assert settings["texts"]["headings"] == [*groups, "output error", "cost", "cost"]
     assert settings["texts"]["caption"].startswith(
-        f"Errors are those of this sentence. Costs are multiply-adds. At {n} tokens, Local"
+        f"The output error is that of all {n} queries, compared with softmax. Costs are multiply-adds. At {n} tokens, "
     )
     assert settings["texts"]["caption"].endswith(
         "can cost more than they save. The model adds [CLS] at the start and [SEP] at the end. They are not drawn."
