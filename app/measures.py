@@ -23,6 +23,7 @@ class Quantity:
         step: step between two guesses.
         digits: digits after the decimal point.
         tolerance: largest error of a guess that still counts as close.
+        is_share: function of a screen that returns whether the numbers are fractions, written as percentages there.
     """
 
     title: str
@@ -31,9 +32,12 @@ class Quantity:
     step: float = 1
     digits: int = 0
     tolerance: float
+    is_share: "Callable[[Screen], bool]" = lambda screen: False
 
-    def format(self, value: float) -> str:
-        """Return a number with its unit."""
+    def format(self, value: float, screen: "Screen | None" = None) -> str:
+        """Return a number with its unit, as it is written on a screen."""
+        if screen is not None and self.is_share(screen):
+            return f"{formatted(100 * value, ',.0f')}%"
         text = formatted(value, f",.{self.digits}f")
         return text + self.unit if self.unit in ("", "%") else f"{text}\N{NO-BREAK SPACE}{_(self.unit)}"
 
@@ -73,11 +77,12 @@ class Measure(Quantity):
         high = self.high(screen) if callable(self.high) else self.high
         return self.low + max(1, math.floor((high - self.low) / self.step + 1e-9)) * self.step
 
-    def difference(self, value: float) -> str:
+    def difference(self, value: float, screen: "Screen | None" = None) -> str:
         """Return a difference of two numbers with its unit; percentages differ by percentage points."""
-        if self.unit != "%":
-            return self.format(value)
-        points = formatted(value, f",.{self.digits}f")
+        text = self.format(value, screen)
+        if not text.endswith("%"):
+            return text
+        points = text.removesuffix("%")
         return _("{points} percentage points", points=points) if points != "1" else _("1 percentage point")
 
 
@@ -128,20 +133,21 @@ CurveMeasures = Mapping[str, CurveMeasure]
 """The curves of a page that a visitor can draw, keyed by the names that lessons use for them."""
 
 
-def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:
+def verdict(measure: Measure, truth: float | None, guess: float | None, screen: "Screen | None" = None) -> str:
     """Return a sentence that gives the answer and compares a guess with it.
 
     Args:
         measure: the measure that was asked about.
         truth: the answer; None where the number does not exist.
         guess: the visitor's guess; None if the visitor asked for the answer without a guess.
+        screen: the screen of the answer.
     """
     if truth is None:
         return _(measure.missing_message)
-    values = {"truth": measure.format(truth)}
+    values = {"truth": measure.format(truth, screen)}
     if guess is None:
         return _("Answer: {truth}.", **values)
-    values |= {"guess": measure.format(guess), "off": measure.difference(abs(guess - truth))}
+    values |= {"guess": measure.format(guess, screen), "off": measure.difference(abs(guess - truth), screen)}
     if abs(guess - truth) <= measure.tolerance:
         return _("Your guess: {guess}. Answer: {truth}. Your guess is close.", **values)
     if guess > truth:

@@ -33,14 +33,14 @@ def answer_lines(step: Step, translate: Callable[[str], str], guess: float | Non
     truth, own_number = target.number(step_screen), target.number(screen)
     if truth is None:
         return [verdict(target.measure, None, guess)]
-    shown = target.measure.format(truth)
+    shown = target.measure.format(truth, step_screen)
     if names:
         right = choice_verdict(names[interval_index(step.bounds, truth)], chosen)
         lines = [paragraph(right, _("Measured: {truth}.", truth=shown))]
     else:
-        lines = [verdict(target.measure, truth, guess)]
-    if own_number is not None and target.measure.format(own_number) != shown:
-        lines.append(own_settings_text(target.measure.format(own_number)))
+        lines = [verdict(target.measure, truth, guess, step_screen)]
+    if own_number is not None and (own := target.measure.format(own_number, screen)) != shown:
+        lines.append(own_settings_text(own))
     return lines
 
 
@@ -82,7 +82,7 @@ def choice_verdict(right: str, chosen: str | None) -> str:
 def numbers_text(target: Answer, screen: Screen) -> str:
     """Return a sentence with the number of every variant among the choices."""
     values = {_(ac.variant(key).title): target.number(screen, key) for key in target.candidates(screen)}
-    items = [f"{name} {target.measure.format(value)}" for name, value in values.items() if value is not None]
+    items = [f"{name} {target.measure.format(value, screen)}" for name, value in values.items() if value is not None]
     return end_sentence(enumeration(items))
 
 

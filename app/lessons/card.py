@@ -261,13 +261,14 @@ def _draw_slider(measure: Measure, screen: Screen, key: str) -> None:
     digits = next(digits for digits in range(4) if round(step, digits) == step)
     middle = low + round((high - low) / 2 / step) * step
     unit = " " + _(measure.unit).replace("%", "%%") if measure.unit else ""
+    shown = "percent" if measure.is_share(screen) else f"%.{digits}f{unit}"
     st.slider(
         _("Your guess"),
         low,
         high,
         min(middle if (guess := _guesses().get(key)) is None else guess, high),
         step,
-        format=f"%.{digits}f{unit}",
+        format=shown,
         key=f"{key}.guess",
         on_change=_store_guess,
         args=(key,),
@@ -344,7 +345,7 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
     attention = screen.variant(variant)
     measured = list(zip(curve.positions(screen, attention), curve.find(screen, attention), strict=True))
     sketch.show(curve, variant, screen, mount_key=f"{key}.measured", drawn=drawn, measured=measured)
-    return [sketch.describe(curve, drawn, sketch.point_positions(curve, variant, screen), measured)]
+    return [sketch.describe(curve, drawn, sketch.point_positions(curve, variant, screen), measured, screen)]
 
 
 def contents_html() -> str:

@@ -17,6 +17,18 @@ function isFigure(host) {
 }
 
 /**
+ * On a narrow screen, keep an open question in view while the page scrolls, and scroll to the card when it is answered.
+ * @param {Element} card
+ */
+function showQuestion(card) {
+  const question = card.querySelector(".ask");
+  const isOpen = question && !card.querySelector(".answer");
+  const above = question ? question.getBoundingClientRect().top - card.getBoundingClientRect().top : 0;
+  document.documentElement.style.setProperty("--lesson-top", isOpen ? `${HEADER - above}px` : "auto");
+  if (!isOpen) card.scrollIntoView({ block: "start" });
+}
+
+/**
  * Scroll to the figure at each new step and each answer. In style.css, their elements have an animation, so the browser
  * reports the start of an animation whenever such an element is added.
  */
@@ -25,8 +37,11 @@ export function showFigures() {
 
   function show() {
     const card = document.querySelector(CARD);
-    // a card that is not fixed would leave the window when the page scrolls to the figure
-    if (!card || getComputedStyle(card).position !== "fixed") return;
+    if (!card) return;
+    if (getComputedStyle(card).position !== "fixed") {
+      showQuestion(card);
+      return;
+    }
     const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
     const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);
     if (!figure) return;

@@ -79,7 +79,7 @@ export class Sketch {
     this.chart.setAttribute("aria-label", texts.title);
     const grid = roundNumbers(header.high).flatMap((height) => [
       shape("line", { class: "grid", x1: FRAME.left, x2: FRAME.right, y1: this.toY(height), y2: this.toY(height) }),
-      label(String(height), FRAME.left - 12, this.toY(height) + 4, "end"),
+      label(header.is_share ? `${100 * height}%` : String(height), FRAME.left - (header.is_share ? 4 : 12), this.toY(height) + 4, "end"),
     ]);
     const ticks = header.x.map((position) => label(String(position), this.toX(position), FRAME.bottom + 15, "middle"));
     const titles = [label(texts.y, 2, FRAME.top - 14, "start"), label(texts.x, FRAME.right, FRAME.bottom + 31, "end")];
@@ -95,7 +95,7 @@ export class Sketch {
    */
   points(header) {
     const points = header.x.map((position, i) => {
-      const value = this.heights[i].toFixed(header.digits);
+      const value = header.is_share ? `${Math.round(100 * this.heights[i])}%` : this.heights[i].toFixed(header.digits);
       const text = fill(/** @type {SketchSettings} */ (this.settings).texts.point, { x: String(position), y: value });
       return shape("circle", {
         class: "point",
@@ -109,7 +109,7 @@ export class Sketch {
         "aria-label": `${/** @type {SketchSettings} */ (this.settings).texts.x} ${position}`,
         "aria-valuemin": 0,
         "aria-valuemax": header.high,
-        "aria-valuenow": value,
+        "aria-valuenow": this.heights[i].toFixed(header.digits),
         "aria-valuetext": text,
       });
     });

@@ -50,6 +50,7 @@ def describe(
     drawn: Sequence[float] | None,
     positions: Sequence[float],
     measured: Sequence[tuple[float, float]],
+    screen: Screen | None = None,
 ) -> str:
     """Return a sentence that compares a drawn curve with the measured one.
 
@@ -58,13 +59,14 @@ def describe(
         drawn: heights of the drawn points; None for a visitor who drew none.
         positions: positions of the drawn points, some of the measured ones.
         measured: measured positions and heights.
+        screen: the screen that shows the answer.
     """
     if drawn is None:
         return _("The line shows the measured curve.")
     x, second = [math.log(position) for position, _height in measured], [height for _position, height in measured]
     first = np.interp(x, np.log(positions), drawn).tolist()
     distance, above = mean_gap(x, first, second), share_above(x, first, second)
-    values = {"distance": curve.format(distance)}
+    values = {"distance": curve.format(distance, screen)}
     if distance <= curve.tolerance:
         return _("Your curve is close: its average distance from the measured curve is {distance}.", **values)
     if above >= MOSTLY_SHARE:
@@ -105,6 +107,7 @@ def show(
         "high": high,
         "step": curve.step,
         "digits": curve.digits,
+        "is_share": curve.is_share(screen),
         "colour": style(palette.index(key)).colour,
         "drawn": None if drawn is None else list(drawn),
         "measured": list(map(list, measured)),

@@ -8,6 +8,7 @@ export interface SketchHeader {
   high: number; // the upper end of the vertical axis, which starts at 0
   step: number; // the change of a height per press of an arrow key
   digits: number; // of heights, after the decimal point
+  is_share: boolean; // whether heights are fractions, which are written as percentages
   colour: string; // of the measured curve
   drawn: number[] | null; // heights of the points, null before the visitor has moved one
   measured: [number, number][]; // empty before the answer

@@ -42,6 +42,11 @@ def _budgets(screen: Screen, attention: ac.Attention) -> list[float]:
     return [float(getattr(each.params, budget.name)) for each in budget_variants(attention, screen.chosen.qkv.m)]
 
 
+def _is_share(screen: Screen) -> bool:
+    """Return whether the page writes errors in the selected metric as percentages."""
+    return screen.options(ErrorOptions).is_share
+
+
 MAX_ERROR = 2.0
 """Largest error that a visitor can guess or draw in a lesson."""
 MEASURES = {
@@ -52,6 +57,7 @@ MEASURES = {
         step=0.05,
         digits=2,
         tolerance=0.1,
+        is_share=_is_share,
     )
 }
 CURVES = {
@@ -65,5 +71,6 @@ CURVES = {
         step=0.05,
         digits=2,
         tolerance=0.1,
+        is_share=_is_share,
     )
 }

@@ -47,6 +47,11 @@ class ErrorOptions(Options):
     log = switch(False, N_("Log scale"), link="log_error", help=N_("A log scale cannot show an error of 0."))
     price = choice({"count": N_("Multiply-adds"), "ms": N_("Measured time")}, N_("Cost in"))
 
+    @property
+    def is_share(self) -> bool:
+        """True if errors in the chosen metric are written as percentages."""
+        return self.measure not in ("kl", "turn")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
@@ -92,19 +97,14 @@ class Question:
         }[self.options.measure]
 
     @property
-    def is_share(self) -> bool:
-        """True if errors are written as percentages."""
-        return self.options.measure not in ("kl", "turn")
-
-    @property
     def rounding_error(self) -> float:
         """Largest error that can result from rounding alone, in the chosen metric."""
         # The KL divergence and the direction error grow with the square of a small error of the weights.
-        return ROUNDING_ERROR if self.is_share else ROUNDING_ERROR**2
+        return ROUNDING_ERROR if self.options.is_share else ROUNDING_ERROR**2
 
     def format_error(self, error: float, digits: int = 2) -> str:
         """Return an error as text."""
-        return f"{number(100 * error, digits)}%" if self.is_share else number(error, digits)
+        return f"{number(100 * error, digits)}%" if self.options.is_share else number(error, digits)
 
     def by_variant(self, points: Sequence[ErrorPoint]) -> Iterator[tuple[ac.Attention, list[ErrorPoint]]]:
         """Yield each variant with its points, except unchanged softmax, which is the reference of the others."""

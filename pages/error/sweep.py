@@ -114,7 +114,7 @@ class View:
                 f"{words.metric_scale(question)}",
                 "log_x": True,
                 "log_y": question.options.log,
-                "percent": question.is_share,
+                "percent": question.options.is_share,
                 "top": y_end if highest > y_end else 1.08 * highest or 1.0,
                 "right": x_end,
                 "mark": None if full_cost is None else (words.CHEAP_SHARE * full_cost, _("half of softmax's cost")),

@@ -92,8 +92,9 @@ def test_the_measured_curve_and_the_score_are_those_of_the_page(key, place):
     assert [y for _, y in answered["measured"]] == pytest.approx(list(ys))
     fine = np.linspace(math.log(xs[0]), math.log(xs[-1]), 50_001)
     gap = np.interp(fine, np.log(header["x"]), heights) - np.interp(fine, np.log(xs), ys)
-    unit = {"log_n": " nats"}.get(key, "")
-    assert f"your curve is {np.abs(gap).mean():.2f}{unit} from the measured curve" in card(at)
+    mean = np.abs(gap).mean()
+    distance = f"{mean:.2f} nats" if key == "log_n" else f"{mean:.0%}"
+    assert f"your curve is {distance} from the measured curve" in card(at)
 
 
 @pytest.mark.parametrize(("key", "place"), CURVES)

@@ -228,11 +228,24 @@ def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
     for one in found.candidates(screen) if found.rank else [found.key]:
         number = found.number(screen, one)
         assert agree(found.measure, number, SHOWN[name](at, screen.variant(one) if one else None))
-        assert found.measure.format(number).replace("\N{NO-BREAK SPACE}", " ") in card(at)
+        assert found.measure.format(number, screen).replace("\N{NO-BREAK SPACE}", " ") in card(at)
     if found.rank:
         assert ac.variant(found.winner(screen)).title in card(at)
     assert "With your current settings" not in card(at)
     assert step.then[:20].replace("'", "&#x27;") in card(at)
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("output", "Your guess: 30%. Answer: 55%. The answer is 25 percentage points higher."),
+        ("kl", "Your guess: 0.30. Answer: 0.55. The answer is 0.25 higher."),
+    ],
+)
+def test_an_error_has_the_unit_of_the_page(metric, words):
+    screen = Screen.from_link(f"error?fidelity={metric}")
+    assert verdict(discover()["error"].measures["error"], 0.55, 0.3, screen) == words
+    assert discover()["error"].curves["error"].format(0.3, screen) in words
 
 
 @pytest.mark.parametrize(

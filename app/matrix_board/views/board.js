@@ -22,6 +22,7 @@ const MAX_SHARE = 0.45; // largest share of the window's height for a panel, so 
 const SINGLE_SHARE = 0.58; // the same for a single panel, next to which the page is empty
 const MIN_SIDE = 224; // smallest side of a panel otherwise: smaller panels are hard to read
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
+const MIN_TEXT = 300; // smallest width of the legend and the notes to the right of a single panel; otherwise they are above and below
 const PEEK = 36; // the visible pixels of the next panel on a narrow screen, where the visitor swipes panels
 
 export class Board {
@@ -41,6 +42,8 @@ export class Board {
   columns;
   /** @type {number} */
   side;
+  /** @type {number} */
+  textWidth; // the width of the legend and the notes
   /** @type {Scale | null} */
   sharedScale; // the scale of all panels; null if each panel has its own scale, or if the board shows categories
   /** @type {{ received: Received<BoardHeader>, parts: Received<SentPanel>[] } | undefined} */
@@ -276,6 +279,8 @@ export class Board {
     this.side = Math.floor(Math.min(maxSide, (width - GAP * (this.columns - 1)) / this.columns));
     const isSwiped = this.columns === 1 && count > 1;
     if (isSwiped) this.side = Math.min(this.settings.panel_size, width - PEEK);
+    this.textWidth = count === 1 && !isStep && width - this.side - GAP >= MIN_TEXT ? width - this.side - GAP : width;
+    this.root.classList.toggle("beside", this.textWidth < width);
     this.grid.classList.toggle("swiped", isSwiped);
     // board.css puts the animated panel, which combines the others, first among panels that are swiped
     const first = Math.max(this.panels.findIndex((panel) => panel.frames.length), 0);
@@ -373,7 +378,7 @@ export class Board {
   }
 
   paintLegend() {
-    const boardWidth = this.root.clientWidth;
+    const boardWidth = this.textWidth;
     const ruler = new CanvasPen(contextOf(this.legend), devicePixelRatio, this.theme.font);
     let width = boardWidth;
     if (this.reading.textContent && this.sharedScale) {

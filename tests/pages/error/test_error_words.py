@@ -236,7 +236,7 @@ def test_equal_weights_are_named_once_their_error_is_computed():
 def test_errors_are_percentages_if_they_are_shares(measure, expected):
     question = make_question("local", measure=measure)
     assert words.error_text(question, 0.25) == expected
-    assert ("%" in expected) == question.is_share
+    assert ("%" in expected) == question.options.is_share
 
 
 BUDGETS = [
