@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.formatting import between
+from attention_core.formatting import span
 from attention_core.metrics.approximation import distribution_kl, relative_error, safe_ratio, top_k_overlap, wrong_mass
 from attention_core.metrics.entropy import distribution, distribution_entropy, sparsity
 from attention_core.metrics.spectrum import effective_rank_of_values, rank_of_values, singular_values
@@ -48,9 +48,9 @@ class TableRecord:
         return {each.name: each.metadata["number"] for each in fields(cls) if each.metadata}  # type: ignore[arg-type]
 
     def cell(self, name: str) -> float | str:
-        """Return the content of a table cell: the number, or both ends of a range."""
+        """Return the content of a table cell: the number, or both ends of a range unless they are equal."""
         value, range_end = getattr(self, name), self.columns()[name].range_end
-        return between(value, getattr(self, range_end), ".3g") if range_end else float(value)
+        return span(value, getattr(self, range_end), ".3g") if range_end else float(value)
 
     def to_frame(self) -> Any:  # noqa: ANN401 - pandas is an optional package
         """Return the numbers as a pandas DataFrame with one row and a column per field. It needs pandas."""

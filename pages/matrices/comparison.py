@@ -1,6 +1,5 @@
 """The comparison on the Matrices page: the chosen variants' matrices for the same input, side by side on one board."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -113,11 +112,6 @@ class Comparison:
         return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
 
     @property
-    def left_out(self) -> list[float]:
-        """Share of each matrix's weight on tokens that are not drawn; shares that are not finite are omitted."""
-        return [each.left_out for each in self.matrices.values() if math.isfinite(each.left_out)]
-
-    @property
     def ceiling(self) -> float:
         """The end of the shared colour scale; see ``scale_end``."""
         most = max(float(np.nanmax(m.weights)) for a, m in self.matrices.items() if a.key == REFERENCE)
@@ -212,11 +206,7 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         note=paragraph(
             effective_keys_note(comparison.matrices) if has_captions and not difference else "",
             sign_note(comparison.matrices, difference=difference),
-            scope_note(
-                "" if comparison.chosen.qkv.crosses else hidden,
-                () if difference else comparison.left_out,
-                all_heads=comparison.view.head is None,
-            ),
+            scope_note("" if comparison.chosen.qkv.crosses else hidden, all_heads=comparison.view.head is None),
         ),
         text=export_metadata.own_text(),
         link=link,
@@ -236,7 +226,7 @@ def _panel(attention: ac.Attention, compared: MatrixComparison, n: int, *, hidde
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        caption(attention, compared, difference=difference),
+        caption(attention, compared, difference=difference, hidden=hidden),
         _values(compared, difference=difference),
         details=details(attention, compared, hidden=hidden),
         knob=knob,

@@ -1,5 +1,7 @@
 """The head explorer of the Matrices page: softmax's matrix in every layer and head, and scores that describe it."""
 
+import math
+
 import streamlit as st
 
 from app.jobs import cached
@@ -81,7 +83,8 @@ def show(comparison: Comparison) -> None:
     )
     if crosses:
         return
-    columns = HeadScores.columns()
+    has_induction = not all(math.isnan(each.induction) for each in scores)
+    columns = {name: column for name, column in HeadScores.columns().items() if name != "induction" or has_induction}
     st.dataframe(
         [
             {_("layer"): each.layer, _("head"): each.head}
@@ -96,13 +99,18 @@ def show(comparison: Comparison) -> None:
     )
     scroll = _("{n} heads. Scroll in the table to see them all.", n=len(ranking))
     notes = [scroll] if len(ranking) > SHOWN_ROWS else []
-    notes.append(
+    notes += [
+        _("All scores are averages over queries."),
         _(
-            "All scores are averages over queries. Induction is the weight that a repeated token gives to the "
-            "tokens that followed its earlier occurrences (Olsson et al. 2022). “Previous token” is "
-            "the weight that queries give to the token before them, and “first-token sink” the weight that they give "
-            "to the first token. Both exclude the first query. Mean distance is the average number of tokens "
-            "between query and key, weighted by the attention weights."
+            "Induction is the weight that a repeated token gives to the tokens that followed its earlier occurrences "
+            "(Olsson et al. 2022)."
         )
-    )
+        if has_induction
+        else _("Induction is left out, because no token repeats with another token in between."),
+        _(
+            "“Previous token” is the weight that queries give to the token before them, and “first-token sink” the "
+            "weight that they give to the first token. Both exclude the first query."
+        ),
+        _("Mean distance is the average number of tokens between query and key, weighted by the attention weights."),
+    ]
     st.caption(paragraph(*notes))

@@ -16,7 +16,6 @@ from attention_core.formatting import formatted, number
 from attention_core.metrics import Ranks
 from pages.matrices.comparison import Comparison
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import excluded_note
 
 MAX_RANKED_TOKENS = 256
 """Tokens up to which ranks are always computed: they take milliseconds, but their time grows with n³."""
@@ -25,7 +24,8 @@ MAX_RANKED_TOKENS = 256
 def show(comparison: Comparison) -> None:
     """Draw the table of metrics: one row per metric and one column per variant, like the matrices above it.
 
-    If only the reference is shown, the rows that compare a variant with it are left out.
+    If the matrices leave out special tokens, the metrics of all tokens have a table of their own. If only the reference
+    is shown, the rows that compare a variant with it are left out.
     """
     with_ranks = len(comparison.words) <= MAX_RANKED_TOKENS or MatricesOptions.ranks.draw()
     compares = any(attention.word != REFERENCE for attention in comparison.matrices)
@@ -38,11 +38,24 @@ def show(comparison: Comparison) -> None:
     names = list(next(iter(columns.values())))
     if all(attention.variant.reference is None for attention in comparison.matrices):
         names.remove(_("reference"))
-    rows = [{_("metric"): name} | {title: cells[name] for title, cells in columns.items()} for name in names]
+    parts = {"": names}
     if comparison.hidden:
-        st.caption(excluded_note(comparison.hidden))
+        on_hidden = _("weight on {tokens}", tokens=enumeration(comparison.hidden_tokens))
+        for attention, matrix in comparison.matrices.items():
+            columns[label(attention)][on_hidden] = formatted(matrix.left_out, ".1%")
+        of_all = [name for name in (_("output error"), _("row sums"), on_hidden) if name in [*names, on_hidden]]
+        parts = {
+            _("With all tokens:"): of_all,
+            _("Without {tokens} (the remaining weights are rescaled):", tokens=comparison.hidden): [
+                name for name in names if name not in of_all
+            ],
+        }
     with st.container(key="matrices-numbers"):
-        st.table(table(rows), border="horizontal", hide_index=True)
+        for heading, part in parts.items():
+            if heading:
+                st.markdown(heading)
+            rows = [{_("metric"): name} | {title: cells[name] for title, cells in columns.items()} for name in part]
+            st.table(table(rows), border="horizontal", hide_index=True)
     st.caption(letters_note(comparison.matrices))
     for attention in comparison.matrices:
         if attention.variant.reference is not None:

@@ -30,12 +30,7 @@ def show(comparison: Comparison) -> None:
         )
         help_text = paragraph(
             _("Point at a key without a label to see its token."),
-            _(
-                "“{token} (2)” is the second “{token}”. It is at position {place}, so it is also written "
-                "“{token}” ({place}).",
-                token=escape_markdown(repeated),
-                place=comparison.labels.index(f"{repeated} (2)"),
-            )
+            _("“{token} (2)” is the second “{token}” in the text.", token=escape_markdown(repeated))
             if repeated
             else "",
         )
@@ -71,9 +66,9 @@ def note(comparison: Comparison, attention: Attention) -> str:
         return ""
     matrix = comparison.matrices[attention]
     if not comparison.difference or attention.word == REFERENCE:
-        return largest_weights(heaviest_keys(matrix.weights[comparison.row], MAX_KEYS), comparison.key_words)
+        return largest_weights(heaviest_keys(matrix.weights[comparison.row], MAX_KEYS), comparison.key_labels)
     losses, gains = most_changed_keys(matrix.difference[comparison.row], MAX_CHANGES)
-    return largest_changes(losses, gains, comparison.key_words, reference_name(attention))
+    return largest_changes(losses, gains, comparison.key_labels, reference_name(attention))
 
 
 def show_bars(comparison: Comparison) -> None:

@@ -1,7 +1,7 @@
 """Sentences of the Matrices page other than the headline: about one variant, a panel, a pinned row, and the heads."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, clauses, end_sentence, enumeration, paragraph, quote
@@ -69,10 +69,11 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
     )
 
 
-def caption(attention: Attention, compared: MatrixComparison, *, difference: bool) -> str:
+def caption(attention: Attention, compared: MatrixComparison, *, difference: bool, hidden: str = "") -> str:
     """Return the lines under a panel's title: output error, effective keys, and the reference if it is not softmax.
 
-    A panel with the difference from the reference has no effective keys.
+    A panel with the difference from the reference has no effective keys. Other panels also have the weight on special
+    tokens that are ``hidden``.
     """
     metrics = compared.passport
     if not math.isfinite(metrics.row_sum_max):
@@ -82,10 +83,10 @@ def caption(attention: Attention, compared: MatrixComparison, *, difference: boo
     if is_reference or not difference:
         n = round(metrics.perplexity)
         lines[0] += " · " + _n("{n} effective key", "{n} effective keys", n=n)
-    if difference and not is_reference:
-        lines.append(_("difference from {reference}", reference=reference_name(attention)))
-    elif attention.variant.reference is not None:
+    if attention.variant.reference is not None:
         lines.append(_("reference {reference}", reference=reference_name(attention)))
+    if hidden and not difference and compared.left_out > 0:
+        lines.append(_("{share:.0%} of the weight is not drawn", share=compared.left_out))
     return "\n".join(lines)
 
 
@@ -165,7 +166,9 @@ def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: boo
     Empty if the headline explains all negative weights.
     """
     if difference:
-        return _("Blue: more weight than the reference gives. Orange: less weight.")
+        references = {reference_name(attention) for attention in matrices if attention.word != REFERENCE}
+        reference = references.pop() if len(references) == 1 else _("the reference")
+        return _("Blue: more weight than {reference} gives. Orange: less weight.", reference=reference)
     if any(
         compared.passport.negative_mass > NEGATIVE_TOLERANCE for a, compared in matrices.items() if a.key != NYSTROM
     ):
@@ -173,22 +176,13 @@ def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: boo
     return ""
 
 
-def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> str:
+def scope_note(hidden: str, *, all_heads: bool) -> str:
     """Return which heads the numbers include, and which tokens the matrices on the board leave out.
 
     Args:
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
-        shares: the share of the weight of each matrix on these tokens; empty to omit them.
         all_heads: whether the matrices are averages over all heads.
     """
-    low, high = (f"{choose(shares, default=0):.0%}" for choose in (min, max))
-    fields = {"tokens": hidden, "low": low, "high": high}
-    if not shares:
-        left_out = _("Not drawn: {tokens}.", **fields)
-    elif low == high:
-        left_out = _("Not drawn: {tokens}, with {low} of the weight.", **fields)
-    else:
-        left_out = _("Not drawn: {tokens}, with {low} to {high} of the weight, depending on the variant.", **fields)
     return paragraph(
         _(
             "The output error and the masked weight include all heads. All other numbers describe the average of the "
@@ -196,7 +190,7 @@ def scope_note(hidden: str, shares: Collection[float], *, all_heads: bool) -> st
         )
         if all_heads
         else "",
-        left_out if hidden else "",
+        _("Not drawn: {tokens}.", tokens=hidden) if hidden else "",
     )
 
 
@@ -215,7 +209,7 @@ def largest_changes(
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     if not (losses or gains):
         return _("every weight is within {least} of its value in {against}", least=MIN_SHOWN_WEIGHT, against=reference)
-    words = _("largest changes of weight: {keys}", keys=_key_list([*losses, *gains], tokens, "+.2f"))
+    words = _("largest changes: {keys}", keys=_key_list([*losses, *gains], tokens, "+.2f"))
     return (
         words if reference == _(REFERENCE) else _("{words} (compared with {against})", against=reference, words=words)
     )
@@ -249,12 +243,8 @@ def bars_title(row: int, token: str, *, drawn: int, total: int, difference: bool
 
 
 def _key_list(shares: Sequence[KeyWeight], tokens: Sequence[str], form: str) -> str:
-    """Return keys with their weights; the position of a key is added if its token occurs more than once."""
-
-    def name(key: int) -> str:
-        return quote(tokens[key]) + (f" ({key})" if tokens.count(tokens[key]) > 1 else "")
-
-    return clauses(f"{name(each.key)} {formatted(each.weight, form)}" for each in shares)
+    """Return keys with their weights."""
+    return clauses(f"{quote(tokens[each.key])} {formatted(each.weight, form)}" for each in shares)
 
 
 def head_description(scores: HeadScores) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import pandas as pd
 from plotly.graph_objects import Figure
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
@@ -224,8 +225,8 @@ def table(at, place=-1):
 
 
 def metrics(at):
-    """Return the table of metrics of the Matrices page as texts, with the variants as its index."""
-    shown = at.table[0].value
+    """Return the tables of metrics of the Matrices page as texts, with the variants as their common index."""
+    shown = pd.concat([table.value for table in at.table])
     return shown.set_index(shown.columns[0]).T
 
 

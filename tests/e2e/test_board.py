@@ -187,6 +187,16 @@ def test_zoom_and_pan_are_linked_and_survive_new_values(page, boards):
     expect(grid).not_to_have_class(re.compile("zoomed"))
 
 
+def test_the_button_zooms_around_the_pinned_row(page, boards):
+    shown = open_board(page, boards, "n=64")
+    page.get_by_role("button", name="pin 3").click()
+    expect(shown).to_have_attribute("data-pinned", "3")
+    page.get_by_role("button", name="Zoom in").first.click()
+    expect(page.locator(".grid")).to_have_class(re.compile("zoomed"))
+    point_at(plot(page, 0), 0.99, 0.99)
+    assert cell(shown) == (33, 33), "half of the rows are visible, and row 3 is where it was"
+
+
 def test_a_plain_wheel_scrolls_the_page_and_ctrl_wheel_zooms(page, boards):
     open_board(page, boards, "n=64&count=12")
     point_at(plot(page, 0), 0.5, 0.5)

@@ -19,6 +19,7 @@ const GAP = 20;
 const LINE_SIDE = 196; // smallest side at which four or more panels share one line, where they are easier to compare
 const STEP_SIDE = 180; // the same for panels with a colour scale each, six of which fit a projector
 const MAX_SHARE = 0.45; // largest share of the window's height for a panel, so that the text above it stays in view
+const THREE_SHARE = 0.48; // the same for three panels, which would leave a part of the page empty
 const SINGLE_SHARE = 0.58; // the same for a single panel, next to which the page is empty
 const MIN_SIDE = 224; // smallest side of a panel otherwise: smaller panels are hard to read
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
@@ -275,7 +276,7 @@ export class Board {
     const isStep = this.settings.scale === "panel"; // a step of a story, whose panels are factors and their product
     const maxColumns = Math.min(count, isStep ? (count === 6 ? 3 : 6) : count > 8 ? 6 : count === 5 ? 5 : 4);
     this.columns = maxColumns >= 4 && countThatFit(isStep ? STEP_SIDE : LINE_SIDE) >= maxColumns ? maxColumns : clamp(countThatFit(MIN_SIDE), 1, maxColumns);
-    const maxSide = Math.min(this.settings.panel_size, Math.max(innerHeight * (count === 1 ? SINGLE_SHARE : MAX_SHARE), MIN_SIDE));
+    const maxSide = Math.min(this.settings.panel_size, Math.max(innerHeight * ({ 1: SINGLE_SHARE, 3: THREE_SHARE }[count] ?? MAX_SHARE), MIN_SIDE));
     this.side = Math.floor(Math.min(maxSide, (width - GAP * (this.columns - 1)) / this.columns));
     const isSwiped = this.columns === 1 && count > 1;
     if (isSwiped) this.side = Math.min(this.settings.panel_size, width - PEEK);

@@ -83,16 +83,19 @@ export class Views {
 
   /**
    * Zoom the views of all panels without a pointer: around the current cell in panels of the same shape as its panel,
-   * around the middle in the others.
+   * else around the pinned row, else around the middle.
    * @param {number} factor
    */
   zoomAll(factor) {
-    const { panels, cell, activeShape } = this.board;
+    const { board } = this;
+    const { panels, cell, activeShape, pinned } = board;
     for (const panel of new Map(panels.map((other) => [other.shape, other])).values()) {
       const view = this.viewOf(panel);
       const activeCell = activeShape === panel.shape ? cell : null;
-      const x = activeCell ? (activeCell.col + 0.5) / panel.cols : view.x + view.width / 2;
-      const y = activeCell ? (activeCell.row + 0.5) / panel.rows : view.y + view.height / 2;
+      const row = activeCell?.row ?? (board.hasPinnedRow(panel) ? pinned : null);
+      const y = row === null ? view.y + view.height / 2 : (row + 0.5) / panel.rows;
+      // The largest weights of a row are often near the diagonal.
+      const x = activeCell ? (activeCell.col + 0.5) / panel.cols : row === null ? view.x + view.width / 2 : y;
       const { width, height } = this.resize(panel, factor);
       const [across, down] = [(x - view.x) / view.width, (y - view.y) / view.height];
       this.setView(panel, { x: x - across * width, y: y - down * height, width, height });
