@@ -35,7 +35,7 @@ class Quantity:
     is_share: "Callable[[Screen], bool]" = lambda screen: False
 
     def format(self, value: float, screen: "Screen | None" = None) -> str:
-        """Return a number with its unit, as it is written on a screen."""
+        """Return a number with its unit, in the form for a screen."""
         if screen is not None and self.is_share(screen):
             return f"{formatted(100 * value, ',.0f')}%"
         text = formatted(value, f",.{self.digits}f")

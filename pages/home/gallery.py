@@ -61,8 +61,8 @@ def _rows(family: str, variants: Sequence[ac.Variant]) -> None:
     query = url.to_query(url.values(), Options.shared())
     dark = st.context.theme.type == "dark"
     rows = [row(each, query, dark=dark) for each in variants]
-    parts = [f":small[{complexity_letters(family)}]", '<div class="family">', *rows, "</div>"]
-    st.markdown("\n\n".join(parts), unsafe_allow_html=True)
+    st.markdown(f":small[{complexity_letters(family)}]")
+    st.markdown("\n\n".join(['<div class="family">', *rows, "</div>"]), unsafe_allow_html=True)
 
 
 def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> str:

@@ -168,6 +168,23 @@ def test_a_lesson_about_a_sweep_waits_for_the_sweep(page, server, key):
     assert keys == pytest.approx(math.exp(float(number)), rel=0.05)
 
 
+def test_on_a_phone_the_question_stays_in_view_next_to_the_figure(phone, server):
+    step = all_lessons()["softmax"].steps[0]
+    visit(phone, f"{server}/{step.at}&lesson=softmax", until="Step 1 of 4")
+    settle(phone)
+    matrix = board(phone)
+    matrix.scroll_into_view_if_needed()
+    matrix.evaluate("(element) => element.scrollIntoView({ block: 'end' })")
+    question, button = card(phone).locator(".ask"), card(phone).get_by_role("button", name="Show answer")
+    expect(question).to_be_in_viewport(ratio=1)
+    expect(button).to_be_in_viewport(ratio=1)
+    button.click()
+    assert answered(phone)
+    settle(phone)
+    for part in (".lesson-head", ".answer"):
+        expect(card(phone).locator(part)).to_be_in_viewport(ratio=1)
+
+
 def points(page):
     """Return the heights of the points on the canvas."""
     shown = card(page).locator("circle[role=slider]").all()

@@ -215,6 +215,13 @@ def test_colours_follow_the_theme_and_the_files_hold_the_masks(page, server):
     assert blue not in seen
 
 
+def test_a_phone_shows_the_stack_first(phone, server):
+    masks(phone, server)
+    lefts = {key: phone.locator(f'figure[data-panel="{key}"]').bounding_box()["x"] for key in ("reach", "local")}
+    assert 0 <= lefts["reach"] < lefts["local"]
+    expect(phone.get_by_text(re.compile("^Swipe for Local · BigBird"))).to_be_visible()
+
+
 def test_a_phone_shows_the_whole_legend(phone, server):
     masks(phone, server)
     legend = phone.locator('[data-board="masks.board"] .legend').bounding_box()
