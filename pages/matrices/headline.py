@@ -21,6 +21,8 @@ MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
 VISIBLE_SHARE = 0.005
 """Share of negative weight up to which it is not explained: rounded, it is 0%, and its colour can hardly be seen."""
+MAIN_SHARE = 0.1
+"""Share of the masked weight on hidden special tokens from which a token is named."""
 MAX_CLOSE_POINTS = 5.0
 """Percentage points up to which the error of equal weights is called close, or hardly larger."""
 CLOSE_ERROR_SHARE = 0.5
@@ -46,7 +48,6 @@ def findings(
     matrices: Mapping[Attention, MatrixComparison],
     *,
     causal: bool = False,
-    hidden: str = "",
     difference: bool = False,
     can_add: bool = True,
 ) -> Lines:
@@ -55,7 +56,6 @@ def findings(
     Args:
         matrices: the numbers of each variant.
         causal: whether future keys are hidden.
-        hidden: the special tokens that the matrices leave out, in words; empty for none.
         difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
         can_add: whether a sentence may ask the visitor to add a variant, because no lesson is shown.
     """
@@ -70,7 +70,7 @@ def findings(
         return [[Finding(text)]] if can_add else []
     closest, farthest = _extremes(groups[_(REFERENCE)])
     causes = {
-        name: error_cause(attention, matrices, hidden)
+        name: error_cause(attention, matrices)
         for attention in matrices
         if (name := sentence_name(attention)) in (*closest, *farthest)
     }
@@ -87,7 +87,7 @@ def findings(
         for name, compared in described.items()
         if [name] == farthest and (text := farthest_because_flat(name, compared, causal=causal))
     }
-    losses = [masked_weight(*each, hidden) for each in matrices.items() if sentence_name(each[0]) in closest]
+    losses = [masked_weight(*each) for each in matrices.items() if sentence_name(each[0]) in closest]
     loss = losses[0] if len(losses) == 1 else ""
     results = [
         ranking(
@@ -120,18 +120,17 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
     return smallest, largest
 
 
-def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixComparison], hidden: str = "") -> str:
+def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixComparison]) -> str:
     """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
 
     Args:
         attention: the variant.
         matrices: the numbers of all variants on screen.
-        hidden: the special tokens that the matrices leave out, in words; empty for none.
     """
     subject = f"**{_(attention.title)}**"
     if attention.key == LINEAR:
         return flatness(matrices, subject)
-    return lost_weight(attention, matrices[attention], subject, hidden)
+    return lost_weight(attention, matrices[attention], subject)
 
 
 def is_masked_softmax(variant: Variant) -> bool:
@@ -143,25 +142,26 @@ def is_masked_softmax(variant: Variant) -> bool:
     return has_mask and variant.approximates == REFERENCE and variant.key not in MASKED_ROWS
 
 
-def masked_weight(attention: Attention, compared: MatrixComparison, hidden: str = "") -> str:
+def masked_weight(attention: Attention, compared: MatrixComparison) -> str:
     """Return the end of a sentence about the weight that a variant masks; empty if it masks none."""
     if not is_masked_softmax(attention.variant) or in_percent(compared.misplaced) <= 0:
         return ""
-    if hidden and compared.misplaced_unshown > compared.misplaced / 2:
+    unshown = compared.misplaced_unshown
+    if (total := sum(unshown.values())) > compared.misplaced / 2:
         return _(
             "masks {share:.0%} of softmax's weight, mostly on {tokens} (not drawn)",
             share=compared.misplaced,
-            tokens=hidden,
+            tokens=enumeration(token for token, weight in unshown.items() if weight >= MAIN_SHARE * total),
         )
     return _("masks {share:.0%} of softmax's weight", share=compared.misplaced)
 
 
-def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hidden: str = "") -> str:
+def lost_weight(attention: Attention, compared: MatrixComparison, subject: str) -> str:
     """Return why a variant with a mask or with landmarks has an error.
 
     Empty if it neither masks weight nor averages.
     """
-    if loss := masked_weight(attention, compared, hidden):
+    if loss := masked_weight(attention, compared):
         return _("{subject} {loss}.", subject=subject, loss=loss)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(compared.weights):

@@ -7,7 +7,7 @@ from app.lessons.options import LessonOptions
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.words.finding import text_above, text_below
-from app.words.i18n import N_, enumeration
+from app.words.i18n import N_
 from pages.matrices import downloads, formula, heads, numbers, pinned_row
 from pages.matrices.comparison import Comparison, compare, show_board
 from pages.matrices.headline import findings
@@ -22,7 +22,6 @@ def top() -> Comparison:
     lines = findings(
         comparison.matrices,
         causal=comparison.view.causal,
-        hidden=enumeration(comparison.hidden_tokens),
         difference=comparison.difference,
         can_add=LessonOptions.lesson.value is None,
     )

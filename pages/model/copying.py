@@ -80,7 +80,9 @@ def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:
     found = reading.describe_outcome(question, rows, words.describe_copying)
     if isinstance(found, str):
         return found
-    test = _("The model reads {period} random tokens twice. The second time, it can copy them.", period=swap.PERIOD)
+    test = _(
+        "The original model reads {period} random tokens twice and can copy them the second time.", period=swap.PERIOD
+    )
     return [*found, [Finding(test)]]
 
 

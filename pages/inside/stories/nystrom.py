@@ -332,7 +332,7 @@ def round_ticks(values: Sequence[float], *, percent: bool) -> dict[float, str] |
         ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
         ticks = [tick for tick in ticks if low <= tick <= high]
         if len(ticks) >= MIN_TICKS:
-            return {tick: f"{100 * tick:.3g}%" if percent else f"{tick:g}" for tick in ticks}
+            return {tick: f"{100 * tick:,.10g}%" if percent else f"{tick:g}" for tick in ticks}
     return None
 
 

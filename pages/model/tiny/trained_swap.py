@@ -136,11 +136,18 @@ def describe_replacements(rows: Sequence[TrainedSwapRow], chance: float) -> Line
     if not is_trained:
         guessing = N_("**The trained model itself is not clearly better than guessing ({chance}).**")
     elif is_guessing:
-        guessing = (
-            N_("**With {name}, the model is not clearly better than guessing ({chance}).**")
-            if len(changed) == 1
+        is_worse = all(round(100 * each.accuracy) < round(100 * chance) for each in changed)
+        one = (
+            N_("**With {name}, the model is worse than guessing ({chance}).**")
+            if is_worse
+            else N_("**With {name}, the model is not clearly better than guessing ({chance}).**")
+        )
+        several = (
+            N_("**All replacements are worse than guessing ({chance}).**")
+            if is_worse
             else N_("**No replacement is clearly better than guessing ({chance}).**")
         )
+        guessing = one if len(changed) == 1 else several
     name = name_in_sentence(changed[0].word, every)
     first = [[Finding(_(guessing, name=name, chance=percent(chance)))]] if guessing else []
     return [*first, [Finding(text)]]

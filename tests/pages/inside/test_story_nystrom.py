@@ -283,6 +283,7 @@ def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words)
     ("values", "percent", "ticks"),
     [
         ([0.35, 1.45], True, ["40%", "50%", "70%", "100%"]),
+        ([4.0, 25.0], True, ["500%", "1,000%", "2,000%"]),
         ([0.007, 0.9], False, ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5"]),
         ([1e-9, 1.0], False, None),
         ([0.351, 0.352], True, None),

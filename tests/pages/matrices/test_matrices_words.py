@@ -449,13 +449,13 @@ def test_the_weight_hidden_by_a_window(share, words):
     share = (compared_with_softmax(ac.get("softmax")).weights * outside).sum(-1).mean()
     assert f" masks {share:.0%} of softmax's weight" in lost_weight(local, compared_with_softmax(local), "It")
     assert lost_weight(*make_compared("linear"), "It") == ""
-    for unshown, special in ((0.12, False), (0.14, True)):
-        found = dataclasses.replace(numbers, misplaced=0.26, misplaced_unshown=unshown)
-        assert lost_weight(attention, found, "**Local**", "the token [CLS]") == (
-            f"{masks} 26% of softmax's weight, mostly on the token [CLS] (not drawn)."
-            if special
-            else f"{masks} 26% of softmax's weight."
-        )
+    for first, last, end in (
+        (0.06, 0.06, ""),
+        (0.07, 0.07, ", mostly on [CLS] and [SEP] (not drawn)"),
+        (0.14, 0.01, ", mostly on [CLS] (not drawn)"),
+    ):
+        found = dataclasses.replace(numbers, misplaced=0.26, misplaced_unshown={"[CLS]": first, "[SEP]": last})
+        assert lost_weight(attention, found, "**Local**") == f"{masks} 26% of softmax's weight{end}."
 
 
 MASKED = [each.key for each in ac.all_variants() if each.mask or each.pattern]

@@ -148,7 +148,7 @@ def test_copying_has_a_strip_per_model_with_its_mean_and_ranges():
     assert strips["colorbar"]["ticktext"] == ["0", "5.5", "≥ 11"]
     assert strips["colorbar"]["title"]["text"] == "loss of the repeated token (nats)"
     assert "**Copying a token from 95 tokens back fails with Local.**" in spoken(at)
-    assert "The model reads 96 random tokens twice. The second time, it can copy them." in spoken(at)
+    assert "The original model reads 96 random tokens twice and can copy them the second time." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 

@@ -117,7 +117,21 @@ def test_a_trained_model_that_guesses_is_reported_instead_of_its_replacements(be
     first = view.describe_replacements(rows, 0.2)[0]
     itself = "**The trained model itself is not clearly better than guessing (20%).**"
     assert (first == [Finding(itself)]) == guesses
-    assert (first == [Finding("**No replacement is clearly better than guessing (20%).**")]) != guesses
+    assert (first == [Finding("**All replacements are worse than guessing (20%).**")]) != guesses
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ([0.19, 0.1], "All replacements are worse than guessing"),
+        ([0.196, 0.1], "No replacement is clearly better than guessing"),
+        ([0.19], "With Linear, the model is worse than guessing"),
+        ([0.196], "With Linear, the model is not clearly better than guessing"),
+    ],
+)
+def test_replacements_that_are_worse_than_guessing(after, expected):
+    rows = [row(1.0, 1.0, word="softmax", layers=()), *(row(each, 1.0) for each in after)]
+    assert view.describe_replacements(rows, 0.2)[0] == [Finding(f"**{expected} (20%).**")]
 
 
 def test_two_settings_of_a_variant_have_different_colours():
