@@ -12,9 +12,10 @@ from app.ui import chart, palette
 from app.words.i18n import _, paragraph
 from app.words.labels import axis_title, in_words, setting_name
 from attention_core.experiments.denoising import budgets, image_columns
+from attention_core.formatting import percent
 from pages.picture import budget_words
 from pages.picture.photo import Images
-from pages.picture.subject import cost_share, name
+from pages.picture.subject import cost_share, name, square_sizes
 
 HEIGHT = 400
 MAX_COST = 200.0
@@ -61,40 +62,53 @@ def show(images: Images) -> None:
             _("The ring is softmax."),
             _("The star is the cheapest setting that reaches softmax's PSNR.") if best else "",
             _(
-                "Along a line, one setting of the variant changes, such as its window. Costs are computed for values "
-                "with as many components as keys."
+                "Along a line, one setting of the variant changes. A window of 16 is the 16 pixels before and the 16 "
+                "pixels after a pixel in reading order."
             ),
+            _("The costs assume values with as many components as keys."),
         )
     )
 
 
 def _sentence_name(attention: ac.Attention) -> str:
     """Return the name of a variant with its budget, in words; for a square window, the name already has the size."""
-    budget = attention.variant.budget
-    if budget is None or image_columns(attention):
-        return name(attention)
-    return in_words(f"{name(attention)} · {setting_name(budget.name)} {getattr(attention.params, budget.name):g}")
+    setting = "" if image_columns(attention) else _setting(attention)
+    return in_words(f"{name(attention)} · {setting}") if setting else name(attention)
 
 
 def _line(images: Images, attention: ac.Attention, best: str) -> Curve:
     """Return the curve of a variant, with a star at the setting whose name is ``best``."""
     qkv = cached.record(images.source, images.source.size**2)
     attentions = list(budgets(attention, images.source.size**2))
-    setting = attention.variant.budget
-    values = [f"{setting_name(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions if setting]
-    names = [_sentence_name(each) for each in attentions]
+    names, settings = [_sentence_name(each) for each in attentions], [_setting(each) for each in attentions]
+    costs = [cost_share(each, qkv) for each in attentions]
+    psnrs = [cached.denoised(images.source, each).psnr for each in attentions]
+    notes = (
+        (setting, _("{value:.1f} dB", value=psnr), _("cost {share}", share=percent(cost)))
+        for setting, psnr, cost in zip(settings, psnrs, costs, strict=True)
+    )
     star = names.index(best) if best in names else None
+    is_square = bool(image_columns(attention))
+    # Along the line, the size of the square changes, so its name has no size.
+    title = _("{name} 2-D", name=_(attention.title)) if is_square else name(attention)
     return Curve(
-        " · ".join([name(attention), *([setting_name(setting.name)] if setting else [])]),
-        [100 * cost_share(each, qkv) for each in attentions],
-        [cached.denoised(images.source, each).psnr for each in attentions],
+        title,
+        [100 * cost for cost in costs],
+        psnrs,
         colour=palette.index(attention.key),
-        label=name(attention),
-        notes=values,
-        texts=[value if i == star else "" for i, value in enumerate(values)],
-        dash="dash" if image_columns(attention) else "solid",
-        hollow=bool(image_columns(attention)),
+        notes=[" · ".join(filter(None, note)) for note in notes],
+        texts=[setting if i == star else "" for i, setting in enumerate(settings)],
+        dash="dash" if is_square else "solid",
+        hollow=is_square,
         symbol="circle" if len(attentions) == 1 else "",
         ring_index=0 if attention.key == REFERENCE else None,
         star_index=star,
     )
+
+
+def _setting(attention: ac.Attention) -> str:
+    """Return the budget of a variant as a text; empty without a budget."""
+    if (budget := attention.variant.budget) is None:
+        return ""
+    text = f"{setting_name(budget.name)} {getattr(attention.params, budget.name):g}"
+    return square_sizes(attention).get(budget.name, text)

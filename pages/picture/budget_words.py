@@ -39,7 +39,7 @@ def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, 
         more = (
             N_("With {psnr:.1f} dB, this setting also has the highest PSNR.")
             if highest == best
-            else N_("The highest PSNR is {psnr:.1f} dB, with {name} at {cost} of softmax's cost.")
+            else N_("The highest PSNR is {psnr:.1f} dB: {name} at {cost} of softmax's cost.")
         )
         return paragraph(text, levels, _(more, psnr=psnr, name=highest, cost=percent(cost)))
     cheaper = {name: values for name, values in settings.items() if values[1] < 1}

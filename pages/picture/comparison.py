@@ -10,11 +10,11 @@ import attention_core as ac
 from app.jobs import cached
 from app.picture_board import Tile
 from app.state.session import REFERENCE, SharedOptions
-from app.ui import export
 from app.words.finding import Lines
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
+from app.words.labels import in_words, setting_name
 from attention_core.analysis.denoised_image import DenoisedImage
-from attention_core.experiments.denoising import square_form
+from attention_core.experiments.denoising import budgets, image_columns, square_form
 from attention_core.experiments.performer_error import effective_features
 from attention_core.formatting import number
 from attention_core.inputs import QKV
@@ -52,7 +52,7 @@ def subject(images: Images) -> Subject:
         rank=_("Rank {rank} of {count} by PSNR"),
         findings=_findings(images),
         units=words.units(),
-        legend=words.legend(images.source.patch),
+        legend=words.legend(images.source.patch, images.source.strength),
         remarks=[text for text in _remarks(images) if text],
         views={
             "explain": partial(_explain, images),
@@ -95,27 +95,39 @@ def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -
 
 
 def _remarks(images: Images) -> Iterator[str]:
-    """Yield texts that explain the quality and the cost of square windows; a text may be empty."""
-    for row in SharedOptions.variants.value:
-        square = square_form(row, images.source.size)
-        if row.key == "local" and square is not None and square in images.variants:
-            reach = (row.params.window, square.params.window)  # type: ignore[attr-defined]
-            psnr = (images.variants[row].psnr, images.variants[square].psnr)
-            qkv = cached.record(images.source, images.source.size**2)
-            cost = (cost_share(row, qkv), cost_share(square, qkv))
-            yield words.square_comparison(
-                name(row), name(square), (2 * reach[0] + 1, (2 * reach[1] + 1) ** 2), reach, psnr, cost
-            )
-            yield words.square_cost(name(square), reach[1], images.source.size, cost[1])
+    """Yield texts that compare a square window with windows along the row of the same size or cost; may be empty."""
+    side, noise = images.source.size, images.source.noise
+    for attention in SharedOptions.variants.value:
+        square_attention = square_form(attention, side)
+        if attention.key != "local" or square_attention not in images.variants:
+            continue
+        row, square = _window(images, attention), _window(images, square_attention)
+        yield paragraph(words.square_per_pixel(row, square, noise), words.square_cost(square, side**2))
+        wider = [each for each in budgets(attention, side**2) if _cost(images, each) <= square.cost]
+        if wider:
+            yield words.square_per_cost(_window(images, wider[-1]), square, noise)
+
+
+def _cost(images: Images, attention: ac.Attention) -> float:
+    return cost_share(attention, cached.record(images.source, images.source.size**2))
+
+
+def _window(images: Images, attention: ac.Attention) -> words.Window:
+    """Return the image of a variant with a window, with the window's pixels; a square window is named by its side."""
+    side, reach = images.source.size, attention.params.window  # type: ignore[attr-defined]
+    is_square = image_columns(attention)
+    return words.Window(
+        name=name(attention) if is_square else in_words(f"{name(attention)} · {setting_name('window')} {reach}"),
+        pixels=min(2 * reach + 1, side) ** 2 if is_square else min(2 * reach + 1, side**2),
+        psnr=cached.denoised(images.source, attention).psnr,
+        cost=_cost(images, attention),
+    )
 
 
 def _explain(images: Images) -> None:
     """Draw the formula of non-local means, and how attention computes it."""
     st.latex(FORMULA)
     st.markdown(words.definition(images.source.patch, images.source.size**2))
-    export.draw_snippet(
-        f"import attention_core as ac\n\nqkv = {images.source.code}.whole()\nprint(qkv.q.shape, qkv.grid)\n"
-    )
 
 
 def _tile_values(source: ImageSource, noisy: float, attention: ac.Attention) -> Mapping[str, Any]:

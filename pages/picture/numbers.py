@@ -24,21 +24,20 @@ def show(images: Images) -> None:
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): percent(cost_share(each, qkv)) for each in images.variants}
     rows, blur = list(_rows(images)), images.blur
-    rows.insert(2, (_("Blur with 3 × 3 pixels"), blur.psnr, blur.ssim, blur.distance_from_mean, 0.0))
+    rows.insert(2, (_("Blur with 3 × 3 pixels"), blur.psnr, blur.ssim, 0.0, 0.0))
     lines = [
         {
             _("image"): title,
             _("PSNR (dB)"): psnr,
             _("SSIM"): ssim,
-            _("difference from one colour"): difference,
             _("cost"): costs.get(title, "–"),
             _("time (ms)"): number(1000 * seconds) if title in costs else "–",
         }
-        for title, psnr, ssim, difference, seconds in rows
+        for title, psnr, ssim, _difference, seconds in rows
     ]
-    forms = dict(zip(list(lines[0])[1:4], ("%.1f", "%.2f", "%.2f"), strict=True))
+    forms = dict(zip(list(lines[0])[1:3], ("%.1f", "%.2f"), strict=True))
     columns: dict[str, Any] = {title: st.column_config.NumberColumn(format=form) for title, form in forms.items()}
-    columns |= {title: st.column_config.TextColumn(alignment="right") for title in list(lines[0])[4:]}
+    columns |= {title: st.column_config.TextColumn(alignment="right") for title in list(lines[0])[3:]}
     st.dataframe(table(lines), hide_index=True, width="content", height="content", column_config=columns)
     st.caption(words.metrics())
 

@@ -91,9 +91,18 @@ def cost_share(attention: ac.Attention, qkv: QKV) -> float:
 
 def cost_text(attention: ac.Attention, qkv: QKV) -> str:
     """Return the line about the cost of a variant below its image, and the size of its square window or stride."""
-    cost = _("cost {share}", share=percent(cost_share(attention, qkv)))
-    sizes = (f"{setting_name(name)} {side} × {side}" for name, side in _sizes(attention).items())
-    return " · ".join((cost, *sizes))
+    return " · ".join((_("cost {share}", share=percent(cost_share(attention, qkv))), *square_sizes(attention).values()))
+
+
+def square_sizes(attention: ac.Attention) -> dict[str, str]:
+    """Return the size of a variant's square window and its stride as texts, by setting; empty without either.
+
+    On all pages, the setting "window" is the number of pixels on each side, so the side of a square is named by pixels.
+    """
+    return {
+        name: _("{side} × {side} pixels", side=side) if name == "window" else f"{setting_name(name)} {side} × {side}"
+        for name, side in _sizes(attention).items()
+    }
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:

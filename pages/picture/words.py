@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.formatting import number, percent
 
@@ -88,7 +89,7 @@ def even_weights(names: Sequence[str], largest: str, softmax: float) -> str:
     """
     return _(
         "With {names}, every query weights all pixels almost equally: the largest weight is typically {largest} "
-        "times an equal weight (softmax: {softmax} times).",
+        "times the average weight (softmax: {softmax} times).",
         names=enumeration(f"**{name}**" for name in names),
         largest=largest,
         softmax=number(softmax),
@@ -254,11 +255,21 @@ def units() -> str:
     return paragraph(_("No model is trained. ▲ better than the noisy image, ▼ worse."), cost_unit())
 
 
-def legend(patch: int) -> str:
-    """Return how images are ranked, and what queries and keys are; ``patch`` is the side of a patch in pixels."""
+def legend(patch: int, strength: float) -> str:
+    """Return how images are ranked, and what queries and keys are.
+
+    Args:
+        patch: side of a patch in pixels.
+        strength: the filter strength h.
+    """
     return paragraph(
-        _("Ranked by PSNR (higher: closer to the original)."),
-        _("Each pixel is a token, described by the {patch} × {patch} pixels around it.", patch=patch),
+        _("Ranked by PSNR (higher is better)."),
+        _(
+            "Each pixel is a token, described by the {patch} × {patch} pixels around it (filter strength "
+            "{strength:g}).",
+            patch=patch,
+            strength=strength,
+        ),
     )
 
 
@@ -267,77 +278,73 @@ def cost_unit() -> str:
     return _("Cost: multiply-adds relative to softmax, including scores that are computed and then dropped.")
 
 
-def square_comparison(
-    row: str,
-    square: str,
-    pixels: tuple[int, int],
-    reach: tuple[int, int],
-    psnr: tuple[float, float],
-    cost: tuple[float, float],
-) -> str:
-    """Return the comparison of a square window with a window along the row; empty unless the square reaches less far.
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The image that a variant with a window returns.
 
-    Args:
-        row: name of the variant with the window along the row.
-        square: name of the variant with the square window.
-        pixels: number of pixels in each window, far from the edges.
-        reach: how many pixels away each window ends.
-        psnr: peak signal-to-noise ratio of each image in dB.
-        cost: cost of each variant, relative to softmax's.
+    Attributes:
+        name: name of the variant.
+        pixels: number of pixels in the window, far from the edges.
+        psnr: peak signal-to-noise ratio of the image in dB.
+        cost: cost of the variant, relative to softmax's.
     """
-    if reach[1] >= reach[0]:
+
+    name: str
+    pixels: int
+    psnr: float
+    cost: float
+
+
+def square_per_pixel(row: Window, square: Window, noise: float) -> str:
+    """Return whether a square window is better than a window along the row; empty if the square has more pixels.
+
+    ``noise`` is the noise level of the image.
+    """
+    if square.pixels > row.pixels:
         return ""
-    values = {"high": psnr[1], "low": psnr[0], "square_cost": percent(cost[1]), "row_cost": percent(cost[0])}
-    return paragraph(
-        _("**The pixels of a square window are closer to its centre than those of a window along the row.**"),
-        _(
-            "{row} averages {pixels} pixels, up to {far} places before or after a pixel in reading order.",
-            pixels=pixels[0],
-            row=row,
-            far=reach[0],
-        ),
-        _n(
-            "{square} averages {inside} pixels, at most {n} row and {n} column away.",
-            "{square} averages {inside} pixels, at most {n} rows and {n} columns away.",
-            inside=pixels[1],
-            square=square,
-            n=reach[1],
-        ),
-        _(
-            "Neighbouring pixels often show the same object, so more pixels in the square window have the right "
-            "colour. The PSNR is {high:.1f} dB with the square window (cost {square_cost}) and {low:.1f} dB with the "
-            "window along the row (cost {row_cost}).",
-            **values,
-        )
-        if round(psnr[1], 1) > round(psnr[0], 1)
-        else _(
-            "Neighbouring pixels often show the same object, but in this image, the square window does not improve "
-            "the result. The PSNR is {high:.1f} dB with the square window (cost {square_cost}) and {low:.1f} dB with "
-            "the window along the row (cost {row_cost}).",
-            **values,
-        ),
+    text = (
+        N_("**At noise {noise:g}, a square window with no more pixels is better than a row:** {results}.")
+        if round(square.psnr, 1) > round(row.psnr, 1)
+        else N_("**At noise {noise:g}, a square window with no more pixels is not better than a row:** {results}.")
     )
+    results = (
+        _("{name} ({pixels} pixels) reaches {psnr:.1f} dB", name=each.name, pixels=each.pixels, psnr=each.psnr)
+        for each in (square, row)
+    )
+    return _(text, noise=noise, results=enumeration(results))
 
 
-def square_cost(square: str, reach: int, side: int, cost: float) -> str:
+def square_per_cost(row: Window, square: Window, noise: float) -> str:
+    """Return whether a window along the row that costs no more than a square window is better.
+
+    ``noise`` is the noise level of the image.
+    """
+    text = (
+        N_("**At noise {noise:g}, a row that costs no more is better than a square window:** {results}.")
+        if round(row.psnr, 1) > round(square.psnr, 1)
+        else N_("**At noise {noise:g}, a row that costs no more is not better than a square window:** {results}.")
+    )
+    results = (
+        _("{name} (cost {cost}) reaches {psnr:.1f} dB", name=each.name, cost=percent(each.cost), psnr=each.psnr)
+        for each in (row, square)
+    )
+    return _(text, noise=noise, results=enumeration(results))
+
+
+def square_cost(square: Window, pixels: int) -> str:
     """Return why a square window costs more than its share of the pixels; empty unless it costs at least twice that.
 
-    Args:
-        square: name of the variant with the square window.
-        reach: how many pixels away the window ends.
-        side: side of the image in pixels.
-        cost: multiply-adds of the variant, divided by softmax's.
+    ``pixels`` is the number of pixels of the image.
     """
-    inside, pixels = (2 * reach + 1) ** 2, side**2
-    if cost < 2 * inside / pixels:
+    share = square.pixels / pixels
+    if square.cost < 2 * share:
         return ""
     return _(
-        "**{square} costs {cost}, although a window contains only {share} of the pixels.** The variant computes a row "
-        "of the image at a time, with all pixels of the {rows} rows that its windows reach.",
-        square=square,
-        rows=2 * reach + 1,
-        cost=percent(cost),
-        share=percent(inside / pixels),
+        "{square} computes whole rows of the image, so it costs {cost}, although its window contains only {share} of "
+        "the pixels.",
+        square=square.name,
+        cost=percent(square.cost),
+        share=percent(share),
     )
 
 
@@ -385,11 +392,7 @@ def metrics() -> str:
             "without noise, where black is 0 and white is 1."
         ),
         _("**SSIM** is the structural similarity, which is 1 for identical images."),
-        _(
-            "**Difference from one colour** is the root mean square difference from the mean colour of the noisy "
-            "image (0 = uniform)."
-        ),
-        _("**Time** was measured once on this server. It also depends on other things than the multiply-adds."),
+        _("**Time** was measured once on this server, and depends on more than the multiply-adds."),
     )
 
 

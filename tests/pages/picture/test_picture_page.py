@@ -1,6 +1,7 @@
 """Tests of the Picture page: the images and their numbers, the pinned pixel, budgets, square windows and own photos."""
 
 import io
+import re
 from functools import partial
 
 import numpy as np
@@ -68,7 +69,6 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     )
     [text] = [each.value for each in at.markdown if "the largest weight" in each.value]
     numbers_, reasons, *remarks = text.splitlines()
-    assert len(remarks) == 2
     assert numbers_ == (
         "- Softmax averages pixels with similar surroundings, which removes more noise than detail. Top-k, "
         "Nyström, Linear and Performer do worse than a blur of 3 × 3 pixels (22.5 dB). At about 3% of softmax's cost, "
@@ -76,12 +76,16 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     )
     assert reasons == (
         "- With **Linear**, every query weights all "
-        "pixels almost equally: the largest weight is typically 1.1 times an equal weight (softmax: 84 times). With "
+        "pixels almost equally: the largest weight is typically 1.1 times the average weight (softmax: 84 times). With "
         "**Performer**, the weights hardly depend on the query, because they mostly use one of 64 random features."
     )
-    assert any(
-        "The PSNR is 23.7 dB with the square window (cost 10%) and 22.8 dB" in each.value for each in at.markdown
-    )
+    assert remarks == [
+        "- **At noise 0.1, a square window with no more pixels is better than a row:** Local 5 × 5 (25 pixels) reaches "
+        "23.7 dB and Local 1-D with window 16 (33 pixels) reaches 22.8 dB. Local 5 × 5 computes whole rows of the "
+        "image, so it costs 10%, although its window contains only 1.1% of the pixels.",
+        "- **At noise 0.1, a row that costs no more is better than a square window:** Local 1-D with window 83 (cost "
+        "8.4%) reaches 24.4 dB and Local 5 × 5 (cost 10%) reaches 23.7 dB.",
+    ]
 
 
 def test_the_first_visit_stays_within_the_limits_of_a_hosted_server(monkeypatch):
@@ -101,7 +105,7 @@ def test_a_square_window_is_shown_next_to_one_along_the_row_with_at_most_as_many
     d = SMALL.load().q.shape[-1]
     share = ac.get("local", window=4).cost(16**2, d).multiply_adds / ac.get("softmax").cost(16**2, d).multiply_adds
     assert row["note"] == f"cost {share:.0%}"
-    assert square["note"].endswith("% · window 3 × 3")
+    assert square["note"].endswith("% · 3 × 3 pixels")
     assert [each["settings_label"] for each in (row, square)] == ["Settings of Local", ""]
 
 
@@ -165,11 +169,18 @@ def test_the_chart_has_a_line_over_the_cost_of_each_variant_and_levels_for_simpl
     local, full = (
         ac.from_word(word).cost(qkv.n, qkv.q.shape[-1]).multiply_adds for word in ("local~window~1", "softmax")
     )
-    assert costs["Local · window"][0] == pytest.approx(100 * local / full)
-    assert lines["Local · window"][-1] == pytest.approx(softmax)  # the window contains the whole image
+    assert costs["Local"][0] == pytest.approx(100 * local / full)
+    assert lines["Local"][-1] == pytest.approx(softmax)  # the window contains the whole image
     levels = ("noisy image", "blur with 3 × 3 pixels", "mean of all pixels")
     styles = {trace["name"]: trace["line"]["dash"] for trace in chart["data"] if trace.get("name") in levels}
     assert (len(styles), len(set(styles.values()))) == (3, 3), "a phone's legend can tell the levels apart"
+
+
+def test_the_line_of_a_square_window_has_its_sizes_in_the_tooltips():
+    [chart] = charts(open_picture(p_below="budget", p_squares=True))
+    lines = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
+    assert lines["Local 2-D"]["customdata"][0].startswith("3 × 3 pixels · ")
+    assert lines["Local 1-D"]["customdata"][0].startswith("window 1 · ")
 
 
 @pytest.mark.parametrize("found", [True, False])
@@ -177,10 +188,11 @@ def test_a_star_marks_the_setting_that_the_sentence_above_the_chart_names(found,
     monkeypatch.setattr(budget_words, "cheapest_setting", lambda settings, softmax: list(settings)[1] if found else "")
     at = open_picture(p_below="budget")
     [chart] = charts(at)
-    [local] = [trace for trace in chart["data"] if trace.get("name") == "Local · window"]
+    [local] = [trace for trace in chart["data"] if trace.get("name") == "Local"]
     symbols = local["marker"]["symbol"]
     assert ([each == "star" for each in symbols][:3] == [False, True, False]) == found
     assert [text for text in local.get("text", ()) if text] == ["window 2"] * found
+    assert re.fullmatch(r"window 2 · [\d.]+ dB · cost [\d.]+%", local["customdata"][1])
     assert any("The star is" in each.value for each in at.caption) == found
 
 

@@ -37,8 +37,8 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     performer = words.few_features("Performer", 1.04, 64)
     first = f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.**"
     assert linear == (
-        "With **Linear**, every query weights all pixels almost equally: the largest weight is typically 1.1 times an "
-        "equal weight (softmax: 84 times)."
+        "With **Linear**, every query weights all pixels almost equally: the largest weight is typically 1.1 times the "
+        "average weight (softmax: 84 times)."
     )
     assert words.even_weights(["Efficient", "Linear"], "1.1", 84.25).startswith("With **Efficient** and **Linear**, ev")
     assert headline(found, 20.0, 25.21, {"Linear": linear}) == (
@@ -186,51 +186,37 @@ def test_the_reason_why_variants_return_the_mean_is_given_if_none_improves_the_i
     assert text.endswith(f" {why}")
 
 
-@pytest.mark.parametrize(
-    ("psnr", "end"),
-    [
-        (
-            23.66,
-            "The PSNR is 23.7 dB with the square window (cost 10%) and 22.8 dB with the window along the row (cost "
-            "2.8%).",
-        ),
-        (
-            22.84,
-            "window does not improve the result. The PSNR is 22.8 dB with the square window (cost 10%) and 22.8 dB "
-            "with the window along the row (cost 2.8%).",
-        ),
-        (
-            21.0,
-            "window does not improve the result. The PSNR is 21.0 dB with the square window (cost 10%) and 22.8 dB "
-            "with the window along the row (cost 2.8%).",
-        ),
-    ],
-)
-def test_a_square_window_is_compared_with_one_along_the_row(psnr, end):
-    text = words.square_comparison("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr), (0.028, 0.1))
-    assert (
-        "Local averages 33 pixels, up to 16 places before or after a pixel in reading order. Local 5 × 5 averages 25 "
-        "pixels, at most 2 rows and 2 columns away."
-    ) in text
-    assert text.endswith(end)
+def window(name, psnr, *, pixels=25, cost=0.1):
+    return words.Window(name=name, pixels=pixels, psnr=psnr, cost=cost)
 
 
-def test_one_row_and_column_are_written_in_the_singular():
-    text = words.square_comparison("Local", "Local 3 × 3", (9, 9), (4, 1), (22.0, 23.0), (0.1, 0.1))
-    assert "Local 3 × 3 averages 9 pixels, at most 1 row and 1 column away." in text
+@pytest.mark.parametrize(("psnr", "verdict"), [(22.86, "is better"), (22.84, "is not better"), (21.0, "is not better")])
+def test_a_square_window_is_compared_with_a_row_of_at_least_as_many_pixels(psnr, verdict):
+    row = window("Local 1-D with window 16", 22.83, pixels=33)
+    assert words.square_per_pixel(row, window("Local 5 × 5", psnr), 0.1) == (
+        f"**At noise 0.1, a square window with no more pixels {verdict} than a row:** Local 5 × 5 (25 pixels) reaches "
+        f"{psnr:.1f} dB and Local 1-D with window 16 (33 pixels) reaches 22.8 dB."
+    )
+    assert words.square_per_pixel(row, window("Local 5 × 5", psnr, pixels=33), 0.1)
+    assert not words.square_per_pixel(row, window("Local 7 × 7", psnr, pixels=34), 0.1)
 
 
-def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
-    assert words.square_comparison("Local", "Local 3 × 3", (3, 9), (1, 1), (22.0, 23.0), (0.1, 0.1)) == ""
+@pytest.mark.parametrize(("psnr", "verdict"), [(23.76, "is better"), (23.74, "is not better"), (21.0, "is not better")])
+def test_a_square_window_is_compared_with_a_row_that_costs_no_more(psnr, verdict):
+    row = window("Local 1-D with window 83", psnr, cost=0.084)
+    assert words.square_per_cost(row, window("Local 5 × 5", 23.7), 0.05) == (
+        f"**At noise 0.05, a row that costs no more {verdict} than a square window:** Local 1-D with window 83 (cost "
+        f"8.4%) reaches {psnr:.1f} dB and Local 5 × 5 (cost 10%) reaches 23.7 dB."
+    )
 
 
 def test_the_cost_of_a_square_window_is_explained_only_if_it_is_at_least_twice_the_share_of_its_pixels():
-    assert words.square_cost("Local 5 × 5", 2, 48, 0.1009) == (
-        "**Local 5 × 5 costs 10%, although a window contains only 1.1% of the pixels.** The variant computes a row of "
-        "the image at a time, with all pixels of the 5 rows that its windows reach."
+    assert words.square_cost(window("Local 5 × 5", 23.7, cost=0.1009), 48**2) == (
+        "Local 5 × 5 computes whole rows of the image, so it costs 10%, although its window contains only 1.1% of the "
+        "pixels."
     )
-    assert words.square_cost("Local 3 × 3", 1, 6, 0.5)
-    assert not words.square_cost("Local 3 × 3", 1, 6, 0.49)
+    assert words.square_cost(window("Local 3 × 3", 23.7, pixels=9, cost=0.5), 36)
+    assert not words.square_cost(window("Local 3 × 3", 23.7, pixels=9, cost=0.49), 36)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +276,7 @@ def test_the_cheapest_setting_with_softmaxs_quality_or_the_closest_one_is_named(
     levels = "The PSNR is 25.2 dB with softmax and 22.5 dB with a blur of 3 × 3 pixels."
     assert budget_words.budget_finding(settings, 25.21, 22.54) == finding + levels
     better = budget_words.budget_finding({"A": (25.16, 0.3), "B": (26.0, 0.999)}, 25.21, 22.54)
-    assert better.endswith(f"{levels} The highest PSNR is 26.0 dB, with B at 99.9% of softmax's cost.")
+    assert better.endswith(f"{levels} The highest PSNR is 26.0 dB: B at 99.9% of softmax's cost.")
     both = budget_words.budget_finding({"A": (26.0, 0.3), "B": (25.16, 0.5)}, 25.21, 22.54)
     assert both.endswith(f"{levels} With 26.0 dB, this setting also has the highest PSNR.")
     assert budget_words.cheapest_setting(settings, 25.21) == "".join(re.findall(r"\*\*(.) reaches", finding))
