@@ -87,9 +87,19 @@ def even_weights(names: Sequence[str], largest: str, softmax: float) -> str:
         largest: the largest weight of each of them, divided by 1/n for n pixels, as text; median over queries.
         softmax: the largest weight of softmax, divided by 1/n.
     """
+    text = (
+        N_(
+            "With {names}, every query weights all pixels almost equally: the largest weight is typically {largest} "
+            "times the average weight."
+        )
+        if is_even(softmax)
+        else N_(
+            "With {names}, every query weights all pixels almost equally: the largest weight is typically {largest} "
+            "times the average weight (softmax: {softmax} times)."
+        )
+    )
     return _(
-        "With {names}, every query weights all pixels almost equally: the largest weight is typically {largest} "
-        "times the average weight (softmax: {softmax} times).",
+        text,
         names=enumeration(f"**{name}**" for name in names),
         largest=largest,
         softmax=number(softmax),

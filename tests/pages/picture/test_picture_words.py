@@ -40,6 +40,10 @@ def test_the_variants_are_named_with_their_costs_and_causes():
         "With **Linear**, every query weights all pixels almost equally: the largest weight is typically 1.1 times the "
         "average weight (softmax: 84 times)."
     )
+    assert words.even_weights(["Softmax"], "1.1", 1.1) == (
+        "With **Softmax**, every query weights all pixels almost equally: the largest weight is typically 1.1 times "
+        "the average weight."
+    )
     assert words.even_weights(["Efficient", "Linear"], "1.1", 84.25).startswith("With **Efficient** and **Linear**, ev")
     assert headline(found, 20.0, 25.21, {"Linear": linear}) == (
         f"{first} **With Linear, all pixels get almost the same average, so the image is almost uniform.** {linear}"
