@@ -98,12 +98,7 @@ def even_weights(names: Sequence[str], largest: str, softmax: float) -> str:
             "times the average weight (softmax: {softmax} times)."
         )
     )
-    return _(
-        text,
-        names=enumeration(f"**{name}**" for name in names),
-        largest=largest,
-        softmax=number(softmax),
-    )
+    return _(text, names=enumeration(f"**{name}**" for name in names), largest=largest, softmax=number(softmax))
 
 
 def _best_variants(
