@@ -19,9 +19,13 @@ const REACH = 4 / 3;
  */
 export function arcPath(from, to) {
   const [x, y] = [from.middle, from.top];
-  if (from === to) return `M${x - 5} ${y}C${x - LOOP} ${y - 2 * FLAT} ${x + LOOP} ${y - 2 * FLAT} ${x + 5} ${y}`;
+  const highest = REACH * (from.room - CLEAR - THICK / 2);
+  if (from === to) {
+    const rise = Math.min(highest, 2 * FLAT);
+    return `M${x - 5} ${y}C${x - LOOP} ${y - rise} ${x + LOOP} ${y - rise} ${x + 5} ${y}`;
+  }
   if (from.top === to.top) {
-    const rise = REACH * Math.min(from.room - CLEAR - THICK / 2, FLAT + STEEP * Math.abs(to.middle - x));
+    const rise = Math.min(highest, REACH * (FLAT + STEEP * Math.abs(to.middle - x)));
     return `M${x} ${y}C${x} ${y - rise} ${to.middle} ${y - rise} ${to.middle} ${y}`;
   }
   const [start, end] = from.top > to.top ? [y, to.bottom + THICK / 2] : [from.bottom + THICK / 2, to.top];
