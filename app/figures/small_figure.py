@@ -20,6 +20,8 @@ BAR = 6
 """Height in pixels of one of several bars side by side."""
 CLOSE, WIDER = 2, 3
 """Pixels: the largest distance of lines that coincide on screen, and what a line gains for each line covering it."""
+BREAK = 18
+"""Height in pixels of the lowest part of an axis that does not begin at zero, which has a zigzag."""
 DOT = 9
 """Diameter in pixels of a dot."""
 ROUND = f'stroke-width="{DOT}" stroke-linecap="round"'
@@ -42,7 +44,7 @@ def small_figure(
     log_x: bool = False,
     log_y: bool = False,
     share: bool = False,
-    zero: bool = False,
+    include: float | None = None,
     alt: str = "",
 ) -> str | None:
     """Draw the median of each series at each position and return the chart as HTML; None if nothing can be drawn.
@@ -57,9 +59,9 @@ def small_figure(
         joined: whether lines join the points of a series; ignored for bars.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
-        share: whether the values are shares from 0 to 1, whose ticks are percentages.
-        zero: whether a linear axis of the values must include zero. The linear axis of bars always does. Without
-            ``zero``, dots replace bars if the smallest value is more than half of the largest.
+        share: whether the values are shares from 0 to 1, which the chart shows in per cent.
+        include: a value that the axis of lines must include. The linear axis of bars includes zero, but dots replace
+            bars if the smallest value is more than half of the largest.
         alt: description of the picture.
     """
     medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}
@@ -68,9 +70,10 @@ def small_figure(
         return None
     colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
     # Bars from zero would hide small differences, so dots on a shorter axis show them.
-    dots = bool(categories) and not zero and min(heights) > max(heights) / 2
-    low, high = axis_range(min(heights), max(heights), log=log_y, zero=zero or (bool(categories) and not dots))
-    ticks = [_tick(100 * end) + "%" if share else _tick(end) for end in (low, high)]
+    dots = bool(categories) and min(heights) > max(heights) / 2
+    lowest = min(heights) if include is None else min(include, *heights)
+    low, high = axis_range(lowest, max(heights), log=log_y, zero=bool(categories) and not dots)
+    ticks = [_tick(100 * end if share else end) for end in (low, high)]
     if categories:
         return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, share, dots, y_title, alt)
     return _lines(medians, colour_by_name, (low, high), ticks, joined, log_x, log_y, x_title, y_title, alt)
@@ -123,7 +126,8 @@ def _lines(
     sizes = [LINE * len(name_lines[name]) for name in order]
     centres = spread_positions([y_pixel(medians[name][-1][1]) for name in order], sizes, 0, room)
     assert centres is not None, "the room is at least the sum of the sizes"
-    shapes = [f'<path d="M{EDGE} {EDGE}V{room - EDGE}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
+    cut = "" if log_y or axis[0] <= 0 <= axis[1] else f"V{room - EDGE - BREAK}l4 3l-8 6l4 3"
+    shapes = [f'<path d="M{EDGE} {EDGE}{cut}V{room - EDGE}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
     pixels = {name: [(x_pixel(x), y_pixel(y)) for x, y in medians[name]] for name in order}
     for i, name in enumerate(order):
         points = [f"{x:.1f} {y:.1f}" for x, y in pixels[name]]
@@ -185,7 +189,9 @@ def _bars(
     rows = [max(LINE * len(lines), bars_height) + EDGE / 2 for lines in name_lines]
     x_pixel = _scale(axis, (EDGE if dots else 1, WIDTH - EDGE), log=log_y)
     baseline = 1 if dots else x_pixel(axis[0] if log_y else 0.0)
-    shapes = [f'<path d="M{baseline:.1f} 0V{sum(rows):.1f}" stroke="{SERIES[GREY]}"/>']
+    bottom = sum(rows) + (EDGE if dots else 0)
+    cut = f"M1 {bottom - 4:.1f}h6l3 -4l6 8l3 -4H{WIDTH}" if dots and not log_y else ""
+    shapes = [f'<path d="M{baseline:.1f} 0V{sum(rows):.1f}{cut}" stroke="{SERIES[GREY]}" fill="none"/>']
     for i, (name, line) in enumerate(medians.items()):
         for x, y in line:
             row, size = order.index(int(x)), BAR if not one_series else LINE - EDGE / 2
@@ -226,7 +232,7 @@ def _bars(
     )
     return (
         f'<span class="chart bars"><small>{_text(y_title)} {legend}</small><span class="names">{names_html}</span>'
-        f'{_image(shapes, sum(rows), alt)}<span class="names">{values_html}</span>'
+        f'{_image(shapes, bottom, alt)}<span class="names">{values_html}</span>'
         f'<span class="marks"><small>{ticks[0]}</small><small>{ticks[1]}</small></span></span>'
     )
 

@@ -41,6 +41,7 @@ class Quantity:
         bound: whether the finding states it as an upper bound; the number is then rounded up.
         share: whether it is a share from 0 to 1, or a relative error, which texts show as a percentage.
         of_heads: whether it is the per cent of the measured heads for which something is true.
+        total: name of the quantity that counts all things, if this one counts those for which something is true.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Quantity:
     bound: bool = False
     share: bool = False
     of_heads: bool = False
+    total: str = ""
 
     def format(self, value: float) -> str:
         """Format the number for display, without its unit; a share becomes a percentage."""
@@ -93,6 +95,7 @@ class Figure:
         percent: whether ``y`` is a share from 0 to 1, which the chart shows as a percentage.
         subject: the value of ``x`` that the claim is about; a small chart of bars marks it.
         main: the only values of ``by`` that a small chart shows; empty for all values.
+        main_title: title of ``y`` in the small chart; empty for the same title.
     """
 
     x: Axis
@@ -102,6 +105,7 @@ class Figure:
     percent: bool = False
     subject: str = ""
     main: tuple[str, ...] = ()
+    main_title: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ TOKENS_PER_LANDMARK, JUDGED = (8, 4, 2), 4
 """Tokens per landmark: the values measured, and the value that the claims are judged at."""
 FIGURE = Figure(
     x=Axis("landmarks", "number of landmarks m", log=True),
-    y=Axis("error", "matrix error", log=True),
+    y=Axis("error", "matrix error (%)", log=True),
     by="form",
     percent=True,
 )

@@ -268,7 +268,7 @@ def picture(outcome: Outcome) -> str | None:
     return small_figure(
         {_(name): points for name, points in points_by_series.items()},
         x_title=axis_title(_(figure.x.title), log=figure.x.log),
-        y_title=axis_title(_(figure.y.title), log=figure.y.log),
+        y_title=axis_title(_(figure.main_title or figure.y.title), log=figure.y.log),
         colours={_(name): place for name, place in colours.series_colours(points_by_series).items()},
         categories=[_(place) for place in places],
         subject=_(figure.subject) if figure.subject else "",
@@ -276,9 +276,14 @@ def picture(outcome: Outcome) -> str | None:
         log_x=figure.x.log,
         log_y=figure.y.log,
         share=figure.percent,
-        zero=outcome.claim.is_recorded,  # The values are accuracies, and small differences must look small.
+        include=_lowest_accuracy(points_by_series) if outcome.claim.is_recorded else None,
         alt=words.figure_description(outcome.claim),
     )
+
+
+def _lowest_accuracy(series: Mapping[str, Sequence[tuple[float, float]]]) -> float:
+    """Return where the axis of accuracies in per cent begins: at 90 if all are higher, so that they can be compared."""
+    return 90.0 if min(y for points in series.values() for _x, y in points) >= 90 else 0.0
 
 
 def _show_footer(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:

@@ -15,9 +15,10 @@ NEED_PHRASES = {
     "<=": N_("at most {bound}"),
     ">": N_("more than {bound}"),
     "<": N_("less than {bound}"),
-    "=": N_("exactly {bound}"),
 }
-"""Phrases for what a rule requires, by its comparison; "=" if only the largest possible value meets the rule."""
+"""Phrases for what a rule requires, by its comparison."""
+UNMET = N_("{label}: {value} (the claim needs {needs})")
+"""Template of an unmet condition on a card."""
 ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}
 """Icons of met and unmet conditions."""
 
@@ -123,10 +124,11 @@ def unmet_conditions(outcome: Outcome) -> str:
         return ""
     tested, claim = _tested(outcome), words.with_whole_percents(outcome)
     met = sum(met for met, _margin in tested)
+    with_label = len(tested) - met > 1
     count = _n("{count} of {n} condition is met", "{count} of {n} conditions are met", n=len(tested), count=met)
     icon, colour = words.VERDICT_ICONS[Verdict.PARTLY]
     lines = [f":{colour}[{icon}] {count}"] if met else []
-    unmet = [_condition_text(outcome, each, claim, in_short=True) for met, each in tested if not met]
+    unmet = [_condition_text(outcome, each, claim, with_label=with_label) for met, each in tested if not met]
     return "  \n".join([*lines, *(f"{ICONS[False]} {line(text)}" for text in unmet)])
 
 
@@ -146,45 +148,36 @@ def _tested(outcome: Outcome) -> list[tuple[bool, Margin]]:
 
 
 def _condition_text(
-    outcome: Outcome,
-    margin: Margin,
-    claim: Claim,
-    template: str = N_("{label}: {value} (needs {needs})"),
-    *,
-    in_short: bool = False,
+    outcome: Outcome, margin: Margin, claim: Claim, template: str = UNMET, *, with_label: bool = False
 ) -> str:
     """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
 
-    If the claim fails and its finding ends with this value, the text is only a sentence about what the rule needs. The
-    same is true with ``in_short`` if the finding has no other number. For a single head, the text says whether the
-    label is true of it; it is empty if the finding of a failed claim says so.
+    If only the largest possible value meets the rule, the text names this value. Without ``with_label``, the text has
+    no label if it follows a finding that ends with this value. For a single head, the text says whether the label is
+    true of it; it is empty if the finding of a failed claim says so.
     """
     quantity, value, bound = _compared(claim, margin)
-    needs_maximum = margin.comparison == ">=" and quantity.unit == "%" and margin.threshold == 100
-    heads = _("{share} of the heads", share=bound)
     named = words.NUMBERS.findall(outcome.claim.finding)
+    in_short = template == UNMET and not with_label and named[-1:] == [quantity.name]
     if quantity.of_heads and outcome.heads == 1:
         if outcome.verdict is Verdict.FAILS and quantity.name in named:
             return ""
         one = _("this head") if margin.value else _("not this head")
         return _("{label}: {value}", label=words.label(outcome, quantity), value=one)
     if quantity.of_heads and outcome.heads:
-        value = _("{count} of {heads}", count=words.head_count(outcome, margin.value), heads=outcome.heads)
-        required = _required_heads(outcome, margin)
-        bound = _(C_("number of heads", "{n}"), n=required)
-        heads = words.heads_text(required, outcome.heads)
-        needs_maximum = margin.comparison == ">=" and required == outcome.heads
-    needs = _(NEED_PHRASES["=" if needs_maximum else margin.comparison], bound=bound)
+        count, required = words.head_count(outcome, margin.value), _required_heads(outcome, margin)
+        value = _("{count} of {heads}", count=count, heads=outcome.heads)
+        value = words.heads_text(count, outcome.heads) if in_short else value
+        bound, needs_all = _(C_("number of heads", "{n}"), n=required), required == outcome.heads
+    elif quantity.total:
+        value = _("{count} of {heads}", count=value, heads=claim.formatted_numbers(outcome.numbers)[quantity.total])
+        needs_all = margin.threshold == outcome.numbers[quantity.total]
+    else:
+        needs_all = quantity.unit == "%" and margin.threshold == 100
+    needs = bound if needs_all and margin.comparison == ">=" else _(NEED_PHRASES[margin.comparison], bound=bound)
     if margin.factor is not None:
         needs = _("{needs}, {n} times what equal weights give", needs=needs, n=format_readable(margin.factor, None))
-    is_last = outcome.verdict is Verdict.FAILS and named[-1:] == [quantity.name]
-    if is_last or (in_short and named == [quantity.name]):
-        if quantity.of_heads and needs_maximum:
-            return _("The claim needs {heads}.", heads=heads)
-        if quantity.of_heads and margin.comparison == ">=":
-            return _("The claim needs at least {heads}.", heads=heads)
-        if len(named) == 1:
-            return _("The claim holds only if this number is {needs}.", needs=needs)
+    template = N_("{value} (the claim needs {needs})") if in_short else template
     return _(template, label=words.label(outcome, quantity), value=value, needs=needs)
 
 
@@ -196,5 +189,4 @@ def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:
         quantity.plain(scale * each) if measured else format_readable(scale * each, None)
         for each, measured in ((margin.value, True), (margin.threshold, margin.measured))
     )
-    suffix = "%" if percent else words.unit(quantity)
-    return quantity, value + suffix, bound + suffix
+    return quantity, value + ("%" if percent else words.unit(quantity)), bound + ("%" if percent else "")

@@ -26,7 +26,7 @@ OVER_HEADS = (
     N_("median over heads"),
     N_("medians over heads"),
     N_("mean over heads"),
-    N_("at the third quartile over heads"),
+    N_("in about three quarters of the heads"),
     N_("third quartile over heads"),
     N_("largest over heads"),
     N_("smallest over heads"),

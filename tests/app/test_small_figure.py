@@ -115,7 +115,24 @@ def test_both_axes_have_a_name_and_two_ticks_and_names_are_in_the_order_of_the_l
         "error (%)", "84", "0", "high <x>", "low", "16", "tokens n", "128"
     ]  # fmt: skip
     shares = small_figure({"a": [(1, 0.1), (2, 0.84)]}, share=True, **TITLES)
-    assert {"84%", "0%"} <= set(words(shares))
+    assert {"84", "0"} <= set(words(shares))
+
+
+@pytest.mark.parametrize(
+    ("low", "options", "cut"),
+    [(9.0, {}, True), (9.0, {"include": 0}, False), (1.0, {}, False), (9.0, {"log_y": True}, False)],
+)
+def test_an_axis_that_does_not_begin_at_zero_has_a_zigzag(low, options, cut):
+    lines = small_figure({"a": [(1, low), (2, 10.0)]}, **TITLES, **options)
+    assert ("l4 3l-8 6l4 3" in svg(lines)) == cut
+    if "include" not in options:
+        rows = small_figure({"a": [(0, low), (1, 10.0)]}, categories=["one", "two"], **TITLES, **options)
+        assert ("l3 -4l6 8l3 -4" in svg(rows)) == cut
+
+
+@pytest.mark.parametrize(("include", "start"), [(None, "97"), (90, "90"), (0, "0"), (99, "97")])
+def test_an_axis_includes_a_chosen_value(include, start):
+    assert start in words(small_figure({"a": [(1, 97.0), (2, 100.0)]}, include=include, **TITLES))
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -168,14 +185,13 @@ def test_the_name_and_the_values_of_the_subject_are_bold(subject):
 
 
 @pytest.mark.parametrize(
-    ("low", "options", "is_dots"),
-    [(0.5, {}, True), (0.4, {}, False), (0.5, {"zero": True}, False), (0.5, {"log_y": True}, True)],
+    ("low", "options", "is_dots"), [(0.5, {}, True), (0.4, {}, False), (0.5, {"log_y": True}, True)]
 )
 def test_dots_on_a_shorter_axis_replace_bars_of_similar_lengths(low, options, is_dots):
     chart = small_figure({"a": [(0, low), (1, 0.9)]}, categories=["one", "two"], share=True, **TITLES, **options)
     assert len(bars(chart)) == (0 if is_dots else 2)
     assert svg(chart).count(f'h0" stroke="{SERIES[0]}"') == (2 if is_dots else 0)
-    assert ("0%" in words(chart)) == (not is_dots and "log_y" not in options)
+    assert ("0" in words(chart)) == (not is_dots and "log_y" not in options)
 
 
 def test_more_series_than_colours_repeat_colours_without_grey():

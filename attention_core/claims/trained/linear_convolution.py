@@ -33,7 +33,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention needs a short convolution over neighbouring tokens to learn associative recall "
     "(finding the value that belongs to a key).",
-    short="a convolution helps linear attention learn recall",
+    short="a convolution lets linear attention recall",
     source=articles.WHY_SHORT_CONV,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "

@@ -53,7 +53,7 @@ def _up_to(accuracies: dict[int, float]) -> int:
 CLAIM = Claim(
     statement="Linear attention stores all keys and values in one matrix of fixed size. A model with linear "
     "attention can therefore recall fewer pairs of keys and values than a model with softmax.",
-    short="linear attention recalls fewer pairs than softmax",
+    short="linear attention recalls fewer pairs",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence begins with pairs of a key and a value. When a key appears again, "

@@ -38,7 +38,7 @@ CLAIM = Claim(
     statement="DeltaNet learns parity (whether the count of ones is odd) only if its write strength, which scales "
     "each correction of stored values, may exceed 1. Softmax does not learn parity, and even DeltaNet fails on "
     "sequences longer than in training.",
-    short="DeltaNet learns parity only with strengths above 1",
+    short="DeltaNet needs strengths above 1 for parity",
     source=parity.TASK.source,
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", PARITY_VARIANTS[0])),
     experiment="The model reads zeros and ones. After each digit, it must predict whether the count of ones so far is "
@@ -64,9 +64,9 @@ CLAIM = Claim(
         ),
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
-    finding="DeltaNet can change the sign of its stored values at each 1, as parity needs, only with a write strength "
-    "above 1. With strengths up to 2, it gives {strong}% correct answers, and {longer}% on {longest} tokens, where the "
-    "claim expects a failure. With strengths up to 1, it gives {weak}%.",
+    finding="Parity changes at each 1, and DeltaNet can change the sign of its stored values only with a write "
+    "strength above 1. With strengths up to 2, it gives {strong}% correct answers, and {longer}% on {longest} tokens, "
+    "where the claim expects a failure. With strengths up to 1, it gives {weak}%.",
     details="The other accuracies of DeltaNet were measured on sequences of 32 tokens, as in training. On such "
     "sequences, softmax gives {softmax}% correct answers, and guessing gives 50%.",
     quantities=(

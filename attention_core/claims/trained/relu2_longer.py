@@ -37,7 +37,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="On sequences longer than in training, a model with squared ReLU ÷ n is less accurate than a model "
     "with softmax. Squared ReLU ÷ n is the square of each positive logit, divided by the number of tokens n.",
-    short="softmax beats squared ReLU beyond training lengths",
+    short="softmax beats squared ReLU on longer inputs",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
     experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears "
@@ -63,7 +63,10 @@ CLAIM = Claim(
     "gives {softmax_short}%.",
     quantities=(
         Quantity(
-            "lead", "accuracy of softmax minus accuracy of squared ReLU, on the longest sequences", "percentage points"
+            "lead",
+            "accuracy of softmax minus accuracy of squared ReLU, on the longest sequences",
+            "percentage points",
+            digits=2,
         ),
         Quantity("relu2_long", "accuracy of squared ReLU on the longest sequences", "%"),
         Quantity("softmax_long", "accuracy of softmax on the longest sequences", "%"),

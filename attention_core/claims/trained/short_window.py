@@ -29,7 +29,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Local attention cannot learn to find the value of a key if its window is shorter than the distance to "
     "that key.",
-    short="local attention finds no value beyond its window",
+    short="recall fails beyond the local window",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", variants=(SOFTMAX, f"local~window~{SHORT_WINDOW}")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
@@ -49,8 +49,9 @@ CLAIM = Claim(
         holds=Condition("short", "<", "missed"),
         partly=Condition("short", "<", "learned"),
     ),
-    finding="In local attention, queries attend only to keys within the window. After 400 training steps, the model "
-    "gives {short}% correct answers with a window of 4 tokens, and {wide}% with a window of 32 tokens.",
+    finding="In local attention, queries attend only to keys within the window, so a short window hides the value. "
+    "After 400 training steps, the model gives {short}% correct answers with a window of 4 tokens, and {wide}% with a "
+    "window of 32 tokens.",
     details="Guessing one of the four values is correct in 25% of the cases. A model whose layers do not reach back to "
     "these values does not know which four to guess from, so it can be less accurate.",
     quantities=(

@@ -36,7 +36,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Without a short convolution, softmax needs two layers to learn to find the value that belongs to a "
     "key (associative recall). One layer must first copy each key to the position of its value.",
-    short="recall needs two layers if there is no convolution",
+    short="two layers recall without a convolution",
     source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "

@@ -64,7 +64,9 @@ def with_head_counts(outcome, template):
             heads = "this head" if outcome.heads == 1 else f"all {outcome.heads} heads"
         template = template.replace(f"{{{name}}}% of the heads", heads)
     if outcome.heads == 1:
-        template = re.sub(r" \(medians? over heads\)|, (median|at the third quartile) over heads", "", template)
+        template = re.sub(
+            r" \((medians? over heads|in about three quarters of the heads)\)|, median over heads", "", template
+        )
     return template.replace("{two}% of all pairs", "all pairs") if outcome.numbers.get("two") == 100 else template
 
 

@@ -76,7 +76,7 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 CLAIM = Claim(
     statement="At every token, the delta rule corrects the value that is stored under the token's key. Corrections "
     "make stored values grow if and only if their strength times the key's squared norm exceeds 2.",
-    short="delta-rule values grow only at strengths above 2",
+    short="the delta rule is stable up to strength 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"causal": "1", "inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "
@@ -95,9 +95,9 @@ CLAIM = Claim(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
     ),
-    finding="In the delta rule, an update of strength β multiplies the value stored under a key of norm 1 by 1 − β. "
-    "For β up to 2, all updates of the text together multiply the size of stored values by at most {within}. At "
-    "β = 2.1, the largest possible factor is at least {beyond} in every head.",
+    finding="An update of strength β multiplies the value stored under a key of norm 1 by 1 − β. For β up to 2, all "
+    "updates of the text together multiply the size of stored values by at most {within}. At β = 2.1, the largest "
+    "possible factor is at least {beyond} in every head.",
     details="Over half of the text, updates of strength β = 3 multiply the delta rule's stored values by up to {half}. "
     "Over the whole text, the factor is up to {far} (medians over heads).",
     quantities=(

@@ -68,7 +68,7 @@ CLAIM = Claim(
     statement="The delta rule subtracts from each value the value already stored under its key. With keys of norm 1, "
     "the inverse matrix that combines all these subtractions has only entries between −1 and 1, however long the text "
     "is.",
-    short="the delta rule's inverse has entries from −1 to 1",
+    short="the delta rule's inverse stays within ±1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"causal": "1", "inside": "deltanet", "step": "2"}),
     experiment="The delta rule subtracts from each value the value already stored under its key. Together, these "

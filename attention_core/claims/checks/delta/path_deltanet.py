@@ -73,7 +73,7 @@ CLAIM = Claim(
     statement="In PaTH attention, each token removes from all earlier keys their component along one direction. If "
     "this direction is the token's own key, PaTH's logits equal the attention weights of DeltaNet, a linear "
     "attention that corrects stored values.",
-    short="PaTH's logits along keys equal DeltaNet's weights",
+    short="PaTH's logits can equal DeltaNet's weights",
     source=registry.variant("path").source,
     place=Place("matrices", {"causal": "1"}, variants=("softmax", "deltanet", "path~along~keys")),
     experiment="In PaTH attention, each token removes the component along its direction w from all earlier keys. "
@@ -87,9 +87,8 @@ CLAIM = Claim(
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
     finding="In PaTH attention, each token removes from all earlier keys their component along one direction. If this "
-    "direction is the token's key k, PaTH multiplies the earlier keys by the matrix I − k kᵀ, and DeltaNet multiplies "
-    "its state by the same matrix. Over {n} tokens, PaTH's logits then differ from DeltaNet's attention weights by at "
-    "most {same}.",
+    "direction is the token's key, DeltaNet changes its stored values by the same matrix. Over {n} tokens, PaTH's "
+    "logits then differ from DeltaNet's attention weights by at most {same}.",
     details="In PaTH, each token removes from all earlier keys their component along its direction w. If w is the "
     "token's rotated key, PaTH's logits differ from DeltaNet's weights by up to {turned}. If w is the same for all "
     "tokens, they differ by up to {fixed} (medians over heads).",

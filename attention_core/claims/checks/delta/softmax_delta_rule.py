@@ -78,7 +78,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 CLAIM = Claim(
     statement="Without any training, the mean of the values so far plus a correction comes close to softmax's output. "
     "The query reads this correction from one matrix, which the delta rule updates at every token.",
-    short="an untrained delta rule nearly equals softmax",
+    short="an untrained delta rule is close to softmax",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", {"causal": "1"}, variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) a delta "
@@ -95,15 +95,14 @@ CLAIM = Claim(
     "condition is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its matrix error, the "
-    "relative difference of its attention matrix from softmax's, is at most 50% in {near}% of the heads. In {closer}% "
-    "of the heads, this error is smaller than the errors of a first-order Taylor expansion of softmax and of equal "
-    "weights.",
-    details="The median matrix error over heads is {free} for the delta rule with strength 1/t at token t. It is "
-    "{first} for the first-order Taylor expansion of softmax, and {mean} for equal weights. In "
-    "{unstable}% of its updates, the delta rule with strength 1/t at token t multiplies the value stored under the "
-    "token's key by a factor below −1. Stored values can then become very large. If the strength is limited to prevent "
-    "this, the median matrix error over heads is {capped}. The error is at most 50% in {capped_near}% of the heads.",
+    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its median matrix error "
+    "(difference from softmax's matrix) over heads is {free}; equal weights give {mean}. Its error is smaller than "
+    "those of a first-order Taylor expansion of softmax and of equal weights in {closer}% of the heads.",
+    details="The median matrix error over heads is {first} for the first-order Taylor expansion of softmax. The delta "
+    "rule's matrix error is at most 50% in {near}% of the heads. In {unstable}% of its updates, the delta rule with "
+    "strength 1/t at token t multiplies the value stored under the token's key by a factor below −1. Stored values "
+    "can then become very large. If the strength is limited to prevent this, the median matrix error over heads is "
+    "{capped}. The error is at most 50% in {capped_near}% of the heads.",
     quantities=(
         Quantity("near", "heads in which the delta rule's matrix error is at most 50%", "%", of_heads=True),
         Quantity("closer", "heads in which the delta rule is closest to softmax (of 3 methods)", "%", of_heads=True),
@@ -129,11 +128,7 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x=Axis("form", "method"),
-        y=Axis("error", "matrix error (difference from softmax's matrix)", log=True),
-        by="form",
-        kind="bars",
-        percent=True,
+        x=Axis("form", "method"), y=Axis("error", "matrix error (%)", log=True), by="form", kind="bars", percent=True
     ),
     needs=8,
 )

@@ -91,12 +91,11 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for 1 + cos(q, k), "
-    "{best} for the best other kernel and {uniform} for equal weights. 1 + cos(q, k) is the closest of six kernels in "
-    "{heads}% of the heads.",
-    details="The kernel 1 + cos(q, k) is at most 2, but "
-    "softmax's exponential, which it replaces, has no upper limit. In every head, 1 + cos(q, k) is compared with each "
-    "of five other kernels. It has the smaller matrix error in {duels}% of these comparisons.",
+    finding="The kernel 1 + cos(q, k) is at most 2, but the exponential that it replaces has no upper limit. Its "
+    "matrix error (difference from softmax's matrix, median over heads) is {cosine}; equal weights give {uniform}. It "
+    "is the closest of six kernels to softmax in {heads}% of the heads.",
+    details="The best other kernel has a matrix error of {best} (median over heads). In every head, 1 + cos(q, k) is "
+    "compared with each of five other kernels. It has the smaller matrix error in {duels}% of these comparisons.",
     quantities=(
         Quantity("heads", "heads in which the kernel 1 + cos(q, k) is closest to softmax", "%", of_heads=True),
         Quantity(
@@ -110,11 +109,12 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("kernel", "kernel of linear attention"),
-        y=Axis("error", "error relative to softmax"),
+        y=Axis("error", "error relative to softmax (%)"),
         by="of",
         kind="bars",
         subject=COSINE,
         main=(MATRIX,),
+        main_title="matrix error (%)",
         percent=True,
     ),
 )

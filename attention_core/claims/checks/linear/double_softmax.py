@@ -85,9 +85,9 @@ CLAIM = Claim(
     "is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
-    finding="In the double softmax, the weights of a query are a weighted average of several distributions over the "
-    "keys. Each distribution sums to 1, so their weighted average, which is the query's row of weights, also sums to "
-    "1. Without a mask, the largest deviation of a row sum from 1 is {off}.",
+    finding="In the double softmax, a query's weights are a weighted average of distributions over the keys, each of "
+    "which sums to 1. The row sum of the weights is therefore also 1. Without a mask, the largest deviation of a row "
+    "sum from 1 is {off}.",
     details="The double softmax applies one softmax to the queries and another to the keys. A causal mask removes "
     "weights on later tokens, so the row sums of the double softmax can be below 1: the smallest is {hidden}. "
     "Linear attention with the feature map elu + 1 must divide by its row sums, which are as large as {other}.",

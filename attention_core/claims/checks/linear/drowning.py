@@ -118,7 +118,7 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
 CLAIM = Claim(
     statement="As a text grows, early tokens lose weight faster in linear attention than in softmax. A decay (a "
     "factor that shrinks earlier weights at each token) changes which tokens have the most weight.",
-    short="early tokens fade faster in linear than in softmax",
+    short="early tokens fade faster in linear attention",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
     experiment="This input is read from left to right. At growing lengths, two shares are measured: the weight that "

@@ -33,7 +33,7 @@ CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by the dot product of two feature vectors, one "
     "computed from the query and one from the key. Its cost grows in proportion to the number of tokens, so on long "
     "texts it costs less than full attention.",
-    short="linear attention's cost grows linearly with length",
+    short="linear attention's cost grows linearly",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
@@ -50,11 +50,10 @@ CLAIM = Claim(
         requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
         holds=Condition("saved", ">", 1.0),
     ),
-    finding="Linear attention sums the products of keys and values only once, and all queries share this sum. Its "
-    "work (multiply-adds) therefore grows as n to the power {work} instead of {full}, where n is the number of "
-    "tokens.",
-    details="Linear attention's peak memory grows as n to the power {memory}, where n is the number of tokens. At "
-    "{longest} tokens, full attention does {saved}× the work of linear attention.",
+    finding="Linear attention sums the products of keys and values only once, and all queries share this sum. For n "
+    "tokens, its work (multiply-adds) therefore grows as nᵖ, with p = {work} instead of p = {full} for full attention.",
+    details="For n tokens, linear attention's peak memory grows as nᵖ, with p = {memory}. At {longest} tokens, full "
+    "attention does {saved}× the work of linear attention.",
     quantities=(
         Quantity("work", "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)"),
         Quantity("memory", "growth exponent p of linear attention's peak memory (nᵖ for n tokens)"),

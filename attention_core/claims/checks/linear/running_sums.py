@@ -100,7 +100,7 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 CLAIM = Claim(
     statement="The gradient of causal linear attention needs only two running sums over the tokens. Storing these sums "
     "after every token would take about d² numbers per token (d: head size) instead of about d.",
-    short="running sums need less memory than stored states",
+    short="running sums save memory for the gradient",
     source=registry.variant("linear").source,
     place=Place("causal", {"c_view": "gradient"}),
     experiment="Causal linear attention keeps a state, the running sum of keys times values. The gradients on this "
@@ -118,7 +118,7 @@ CLAIM = Claim(
         requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),
         holds=Condition("growth", "<=", "off", around=1.0),
     ),
-    finding="With running sums, training linear attention stores only the current state (the sum of keys times "
+    finding="With running sums, the gradient of linear attention needs only the current state (the sum of keys times "
     "values) instead of one state per token. Storing all states needs {times}× as much memory as running sums.",
     details="The gradients of linear attention with running sums and with stored states differ by at most "
     "{difference} of the largest gradient entry. For {n} tokens, storing all states needs {states} KiB per head. "

@@ -145,7 +145,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("n", "tokens n", log=True),
-        y=Axis("elements", "peak memory (numbers per head)", log=True),
+        y=Axis("difference", "relative difference from the output with the whole matrix"),
         by="algorithm",
     ),
     needs=2 * MIN_HEAD_SIZE**2,

@@ -53,10 +53,10 @@ CLAIM = Claim(
     "claim partly holds if only one condition is met.",
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
-    finding="Nyström attention inverts the matrix of weights between its landmarks (averages of tokens). Without this "
-    "inverse, each query's weight is spread first over the landmarks and then over the keys, which blurs the attention "
-    "matrix. The inverse lowers the matrix error (difference from softmax) in {iterated_wins}% of the heads if "
-    "computed in six iterations, and in {exact_wins}% of the heads if computed exactly.",
+    finding="Without an inverse, each query's weight is spread over the landmarks (averages of tokens) and then over "
+    "the keys, which blurs the matrix. An inverse from six iterations lowers the matrix error (difference from "
+    "softmax's matrix) in {iterated_wins}% of the heads. The exact inverse lowers this error in {exact_wins}% of the "
+    "heads.",
     details="With {landmarks} landmarks, the median matrix error over heads is {double} without the inverse, "
     "{iterated} with the inverse from six iterations and {exact} with the exact inverse. However, an exact inverse "
     "amplifies the errors that averaging causes. Iterations that stop early amplify them less.",

@@ -74,7 +74,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
     "to softmax, a long text needs no more averages than a short text.",
-    short="Linformer needs no more averages for longer texts",
+    short="Linformer's rank need not grow with length",
     source=registry.variant("linformer").source,
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer~rank~{rank}")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. "
@@ -109,12 +109,7 @@ CLAIM = Claim(
         Quantity("longest", "longest measured length", "tokens"),
         FUTURE,
     ),
-    figure=Figure(
-        x=Axis("n", "tokens n", log=True),
-        y=Axis("error", "matrix error (difference from softmax's matrix)"),
-        by="matrix",
-        percent=True,
-    ),
+    figure=Figure(x=Axis("n", "tokens n", log=True), y=Axis("error", "matrix error (%)"), by="matrix", percent=True),
     noncausal_method=LINFORMER,
     needs=MIN_RANK * LENGTH_FACTORS[-1],
     measures_lengths=True,

@@ -68,7 +68,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention summarises the tokens by landmarks, usually averages of tokens. If every token is "
     "its own landmark and the matrix of weights between landmarks is inverted exactly, the result equals softmax.",
-    short="Nyström with every token as landmark equals softmax",
+    short="Nyström with n landmarks equals softmax",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom~inverse~exact")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens. It "
@@ -83,8 +83,8 @@ CLAIM = Claim(
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, Nyström attention averages nothing, so only rounding errors "
-    "remain. The largest matrix error (relative difference from softmax's matrix) of any head is {error}. "
-    "With an inverse from six iterations instead of the exact one, the median error over heads is {iterated}.",
+    "remain. With the exact inverse, the largest matrix error (difference from softmax's matrix) of any head is "
+    "{error}. With an inverse from six iterations, the median error over heads is {iterated}.",
     details="The matrix to invert has a condition number of up to {condition}, so its inverse can "
     "amplify rounding errors by up to this factor.",
     quantities=(
@@ -107,7 +107,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("landmarks", "number of landmarks m", log=True),
-        y=Axis("error", "matrix error", log=True),
+        y=Axis("error", "matrix error (%)", log=True),
         by="inverse",
         percent=True,
     ),

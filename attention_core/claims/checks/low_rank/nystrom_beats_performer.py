@@ -74,7 +74,7 @@ CLAIM = Claim(
     statement="Performer estimates softmax from random functions of queries and keys (features). Nyström attention "
     "with 64 landmarks (averaged tokens) comes closer to softmax, even if Performer's number of features is several "
     "times the head size.",
-    short="Nyström is closer to softmax than Performer is",
+    short="Nyström is closer to softmax than Performer",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Two approximations are compared with softmax's attention matrix. Nyström attention averages the "
@@ -92,8 +92,8 @@ CLAIM = Claim(
         requires=Condition("wins", ">=", "some"),
         holds=all_of(Condition("wins", ">=", "most"), Condition("nystrom", "<=", Measured("uniform", "useful"))),
     ),
-    finding="Nyström attention loses details by averaging tokens, and Performer adds random noise. In {wins}% of "
-    "the heads, Nyström attention has a smaller matrix error (difference from softmax's matrix) than Performer.",
+    finding="Nyström attention loses details by averaging tokens, and Performer adds random noise. Nyström attention "
+    "has a smaller matrix error (difference from softmax's matrix) than Performer in {wins}% of the heads.",
     details="The median matrix error over heads is {nystrom} for Nyström attention, {performer} for Performer with "
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     quantities=(
@@ -106,7 +106,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("times", "number of Performer's random features ÷ head size", log=True),
-        y=Axis("error", "matrix error (difference from softmax's matrix)"),
+        y=Axis("error", "matrix error (%)"),
         by="variant",
         percent=True,
     ),

@@ -50,7 +50,7 @@ def numbers(rows: Sequence[RunRow]) -> Numbers:
 CLAIM = Claim(
     statement="Performer draws random functions of queries and keys (features), so its output changes from run to "
     "run. Nyström attention's output does not change.",
-    short="Performer's output varies by run, Nyström's does not",
+    short="Performer is random, Nyström is not",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "performer"}),
     experiment="Performer estimates softmax from random features, and draws new ones for every run. Nyström attention "
@@ -73,7 +73,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("run", "run number"),
-        y=Axis("change", "difference from the first run's output"),
+        y=Axis("change", "difference from the first run's output (%)"),
         by="variant",
         percent=True,
     ),

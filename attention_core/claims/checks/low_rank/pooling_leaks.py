@@ -143,7 +143,7 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 CLAIM = Claim(
     statement="If attention combines tokens into pools (such as averages), later tokens change earlier outputs, and "
     "a causal mask applied afterwards does not prevent this.",
-    short="pooling leaks later tokens despite a causal mask",
+    short="pooling leaks later tokens despite masking",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if changing a token "
@@ -177,9 +177,13 @@ CLAIM = Claim(
     "{pooled} variants with pools. A variant leaks in this case if it mixes pools afterwards, as the iterations that "
     "invert Nyström's landmark matrix do.",
     quantities=(
-        Quantity("leaking", "variants that use pools and leak information although weights on later tokens are masked"),
         Quantity(
-            "left", "variants with pools that still leak if each pool is hidden from queries before its last token"
+            "leaking", "variants with pools that leak although weights on later tokens are masked", total="pooled"
+        ),
+        Quantity(
+            "left",
+            "variants with pools that leak even if each pool is hidden from queries before its last token",
+            total="pooled",
         ),
         Quantity("pooled", "number of variants with pools"),
         Quantity(
@@ -196,7 +200,7 @@ CLAIM = Claim(
         ),
         Quantity("n", "number of queries"),
         Quantity(
-            "moved", "variants that use no pools but leak information although weights on later tokens are masked"
+            "moved", "variants without pools that leak although weights on later tokens are masked", total="others"
         ),
         Quantity("others", "number of tested variants without pools"),
     ),

@@ -38,7 +38,7 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention represents all tokens by a few vectors (landmarks). With averages of neighbouring "
     "tokens as landmarks, it is about as accurate as with averages of similar tokens (k-means), which cost more.",
-    short="averaged neighbours serve Nyström as well as k-means",
+    short="averaging neighbours is as good as k-means",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~landmarks~{landmarks}~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: means of "
@@ -60,8 +60,8 @@ CLAIM = Claim(
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
     finding="The landmarks of Nyström attention can be averages of neighbouring tokens or, with k-means, of similar "
-    "tokens. Averaging neighbours gives {most}× the matrix error (difference from softmax's matrix) of k-means, at the "
-    "third quartile over heads.",
+    "tokens. Averaging neighbours gives at most {most}× the matrix error (difference from softmax's matrix) of "
+    "k-means (in about three quarters of the heads).",
     details="Averaging neighbouring tokens gives {ratio}× the matrix error of k-means (median over heads). The "
     "median matrix error over heads is {segments} with neighbouring tokens and {clusters} with k-means. Nyström "
     "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",

@@ -62,7 +62,7 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention with 64 landmarks (averaged tokens) must invert a 64 × 64 matrix. Six steps of an "
     "iterative method are enough for this.",
-    short="six iterations are enough to invert Nyström's matrix",
+    short="six iterations invert Nyström's matrix",
     source=registry.variant("nystrom").source,
     place=Place("inside", {"inside": f"nystrom~landmarks~{LANDMARKS}", "step": "3"}),
     experiment="Nyström attention summarises the tokens by 64 landmarks, each of which is the mean of at least two "

@@ -6,7 +6,7 @@ from attention_core.claims.model_experiments import correlation_claim
 CLAIM = correlation_claim(
     statement="The closer the outputs of a replacement for softmax are to softmax's outputs, the better a trained "
     "model with this replacement copies repeated text.",
-    short="replacements closer to softmax copy text better",
+    short="variants closer to softmax copy better",
     experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use only "
     "nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without a "
     "decay over distance), or equal weights. To test copying, 48 tokens of the text are shuffled once, and the model "

@@ -6,7 +6,7 @@ from attention_core.claims.model_experiments import correlation_claim
 CLAIM = correlation_claim(
     statement="The closer an attention variant's outputs are to softmax's outputs, the better a trained model "
     "predicts text if this variant replaces its softmax.",
-    short="replacements closer to softmax predict text better",
+    short="variants closer to softmax predict better",
     experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use only "
     "nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without a "
     "decay over distance), or equal weights. Perplexity measures how badly the model predicts the next tokens. It is "

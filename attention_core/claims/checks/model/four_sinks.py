@@ -86,7 +86,7 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 CLAIM = Claim(
     statement="If each query attends only to the most recent tokens, a language model predicts text badly. Attending "
     "to the first four tokens (sinks) as well prevents this, and more than four sinks add nothing.",
-    short="windows of recent tokens need the first four tokens",
+    short="a window also needs the first four tokens",
     source=registry.variant("sink").source,
     place=Place("model", {"m_view": "budget"}),
     experiment="SmolLM2-135M reads the first 128 tokens of the text, without retraining. In all layers, each query "

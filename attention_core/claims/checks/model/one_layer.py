@@ -69,7 +69,7 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 CLAIM = Claim(
     statement="Replacing softmax in a single middle layer is a weak test of a variant. Even a variant that ignores "
     "the keys does not harm the model's predictions there.",
-    short="one middle layer does as well without softmax",
+    short="one middle layer works without softmax",
     source=Paper(
         "What Matters in Transformers? Not All Attention is Needed",
         2024,

@@ -33,7 +33,7 @@ def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
 CLAIM = Claim(
     statement="A variant can replace softmax in a trained model if it gives each query's highest-scoring key as much "
     "weight as softmax does. Otherwise, the model predicts text badly.",
-    short="replacements work if the top key keeps its weight",
+    short="a variant works if it keeps the top weight",
     source=registry.variant("hedgehog").source,
     place=Place("model", {"m_view": "predicts"}),
     experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use only "

@@ -56,7 +56,7 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 CLAIM = Claim(
     statement="Softmax can be approximated by a second-order Taylor series. A series of the whole formula, with its "
     "division by the row sum, comes closer to softmax than a series of only the exponential.",
-    short="a Taylor series of softmax beats one of exponentials",
+    short="a Taylor series of softmax beats one of exp",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
     experiment="In every head, two second-order Taylor series are compared with softmax's matrix: (1) a series of "
@@ -69,9 +69,9 @@ CLAIM = Claim(
     "error over the heads is also smaller. The claim partly holds if only one condition is met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
-    finding="A Taylor series of the whole softmax approximates not only the exponential but also the division by the "
-    "row sum. In {closer}% of the heads, its matrix error (relative difference from softmax's matrix) is smaller than "
-    "that of a series of only the exponential.",
+    finding="A Taylor series of the whole softmax also approximates the division by the row sum, not only the "
+    "exponential. Its matrix error (difference from softmax's matrix) is smaller than that of a series of only the "
+    "exponential in {closer}% of the heads.",
     details="The median matrix error over the heads is {own}% for a Taylor series of the whole softmax, and "
     "{exponential}% for a series of only the exponential. If the mean key is first subtracted from all keys, the "
     "series of only the exponential has a median error of {centred}%.",

@@ -104,7 +104,7 @@ CLAIM = Claim(
     statement="As the number of tokens n grows, softmax spreads each query's weight more evenly (higher entropy). "
     "Multiplying the logits by log n prevents this, but has no effect if squares replace the exponentials (squared "
     "ReLU).",
-    short="a log n factor keeps entropy constant at any length",
+    short="a log n factor keeps entropy constant",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="The entropy of a query's weights measures how widely they are spread: exp(entropy) is the effective "
@@ -125,25 +125,19 @@ CLAIM = Claim(
         holds=all_of(is_steady(""), is_steady("_beyond")),
         partly=any_of(is_steady(""), is_steady("_beyond"), all_of(is_flatter(""), is_flatter("_beyond"))),
     ),
-    finding="The log n factor on the logits makes softmax sharper for longer inputs, where more keys compete. With up "
-    "to {base} tokens, the effective number of keys per query grows as a power of the number of tokens n. The power is "
-    "{plain} without the factor, and {scaled} with it.",
-    details="With more than {base} tokens, the effective number of keys per query, exp(entropy), grows as a power "
-    "of the number of tokens n. The power is {plain_beyond} without the log n factor, and {scaled_beyond} with it. "
-    "The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU replaces the exponentials with "
-    "squares. The factor then cancels when each row is divided by its sum, so it hardly changes the entropy of "
-    "squared ReLU (by at most {squared} nats).",
+    finding="On longer inputs, more keys compete, and the log n factor on the logits makes softmax sharper. For n up "
+    "to {base} tokens, the effective number of keys per query grows as nᵖ, with p = {plain} without the factor and p "
+    "= {scaled} with the factor.",
+    details="With more than {base} tokens, the effective number of keys per query, exp(entropy), grows as nᵖ, with p "
+    "= {plain_beyond} without the log n factor and p = {scaled_beyond} with it. The factor changes softmax's entropy "
+    "by up to {softmax} nats. Squared ReLU replaces the exponentials with squares. The factor then cancels when each "
+    "row is divided by its sum, so it hardly changes the entropy of squared ReLU (by at most {squared} nats).",
     quantities=(
-        Quantity("scaled", "growth exponent p of the number of effective keys (nᵖ) at small n, with the log n factor"),
+        Quantity("scaled", "exponent p of the effective number of keys (nᵖ) at small n, with the log n factor"),
+        Quantity("plain", "exponent p of the effective number of keys (nᵖ) at small n, without the log n factor"),
+        Quantity("scaled_beyond", "exponent p of the effective number of keys (nᵖ) at large n, with the log n factor"),
         Quantity(
-            "plain", "growth exponent p of the number of effective keys (nᵖ) at small n, without the log n factor"
-        ),
-        Quantity(
-            "scaled_beyond", "growth exponent p of the number of effective keys (nᵖ) at large n, with the log n factor"
-        ),
-        Quantity(
-            "plain_beyond",
-            "growth exponent p of the number of effective keys (nᵖ) at large n, without the log n factor",
+            "plain_beyond", "exponent p of the effective number of keys (nᵖ) at large n, without the log n factor"
         ),
         Quantity(
             "base", "base length, which separates small from large n; the log n factor is 1 at this length", "tokens"

@@ -30,7 +30,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Doubling the number of tokens quadruples the memory that full attention needs for its scores.",
-    short="doubling the tokens quadruples memory for scores",
+    short="doubling tokens quadruples score memory",
     source=registry.variant("sparse").source,
     place=Place("timing", {"t_side": "memory"}, variants=("softmax", "linear")),
     experiment="Full attention is run on this input at increasing lengths, once with an explicit score matrix and "
@@ -43,8 +43,9 @@ CLAIM = Claim(
     verdict=Rule(
         holds=Condition("factor", "<=", "holds", around=4.0), partly=Condition("factor", "<=", "partly", around=4.0)
     ),
-    finding="Each doubling of the number of tokens multiplies the size of the score matrix by {factor}. A fused kernel "
-    "never stores this matrix, and its largest tensor grows only by a factor of {fused}.",
+    finding="The score matrix has one number for each pair of a query and a key. Each doubling of the number of "
+    "tokens multiplies its size by {factor}. A fused kernel never stores this matrix, and its largest tensor grows "
+    "only by a factor of {fused}.",
     details="At {longest} tokens, the score matrix has {elements} numbers per head.",
     quantities=(
         Quantity("factor", "factor by which the size of the score matrix grows if the number of tokens doubles"),

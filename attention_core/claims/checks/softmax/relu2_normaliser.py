@@ -80,7 +80,7 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 CLAIM = Claim(
     statement="With squared ReLU in place of softmax's exponential (positive logits squared, others 0), the sum over "
     "a query's keys grows more slowly than the number of tokens n. Dividing by n then makes the weights too small.",
-    short="squared ReLU's sums grow more slowly than the length",
+    short="squared ReLU's sums grow more slowly than n",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
     experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum "
@@ -93,7 +93,7 @@ CLAIM = Claim(
     bounds={"clearly": MAX_EXPONENT, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "
-    "over its keys). Row sums grow as n to the power {exponent}, where n is the number of tokens (median over heads).",
+    "over its keys). For n tokens, row sums grow as nᵖ, with p = {exponent} (median over heads).",
     details="In {slower}% of the heads, squared ReLU's row sums grow clearly more slowly than the number of tokens n. "
     "In the head with the slowest growth, they grow as n to the power {lowest}. The heads' median growth factor at "
     "each length, which the Entropy page shows, grows as n to the power {curve}.",

@@ -122,11 +122,10 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="Softmax gives {mass}% of its weight to keys at most {window} tokens from the query. With only these keys "
-    "(local attention), its output changes by {error}% (median over heads).",
-    details="If all keys had equal weights, {even}% of the attention would be on keys within the window. The first "
-    "token receives {first}% of the attention. If this token is removed from the input, the window receives "
-    "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
+    finding="Softmax gives {mass}% of its weight to keys at most {window} tokens from the query; equal weights would "
+    "give {even}%. With only these keys (local attention), the output changes by {error}% (median over heads).",
+    details="The first token receives {first}% of the attention. If this token is removed from the input, keys within "
+    "the window receive {mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
     quantities=(
         Quantity("mass", "attention within the window, median over heads", "%"),
         Quantity("even", "share of attention within the local window if all keys have equal weights", "%"),

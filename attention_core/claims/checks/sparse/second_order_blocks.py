@@ -84,7 +84,7 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 CLAIM = Claim(
     statement="To save time, each query can attend to only a few blocks of keys. Blocks chosen by the mean and the "
     "spread (covariance) of their keys contain more of softmax's weight than blocks chosen by the mean alone.",
-    short="covariance improves on the mean in selecting blocks",
+    short="covariance of keys helps to select blocks",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. "
@@ -98,8 +98,8 @@ CLAIM = Claim(
     "heads where these blocks contain more of softmax's weight outnumber the heads where they contain less.",
     bounds={"most": 75},
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
-    finding="The mean of a block's keys hides a single key with a large logit, whereas the covariance shows how far "
-    "keys deviate from the mean. Blocks selected by mean and covariance contain more of softmax's weight than blocks "
+    finding="The mean of a block's keys hides a single key with a large logit, but the covariance shows how far keys "
+    "deviate from the mean. Blocks selected by mean and covariance contain more of softmax's weight than blocks "
     "selected by the mean alone in {wins}% of the heads.",
     details="Blocks selected by the mean and covariance of their keys contain {second}% of softmax's weight, and "
     "blocks selected by the mean alone contain {mean}% (medians over heads). Selection by Quest's score, an upper "

@@ -42,7 +42,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 CLAIM = Claim(
     statement="Atrous attention (every k-th key) costs 1/k as much as full attention. The cost of local attention "
     "(only nearby keys) grows in proportion to the number of tokens.",
-    short="atrous costs 1/k of softmax; local's cost is linear",
+    short="atrous costs 1/k as much; local is linear",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", f"local~window~{K}", f"atrous~stride~{K}")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "
@@ -57,8 +57,8 @@ CLAIM = Claim(
     bounds={"k": K, "off": 0.2, "linear": 1.2},
     verdict=parts(Condition("saving", "<=", "off", around="k"), Condition("local", "<=", "linear")),
     finding="Atrous attention allows every fourth key, so it computes one in four scores. At {longest} tokens, full "
-    "attention costs {saving}× as much as atrous attention. The cost of local attention (nearby keys only) grows as n "
-    "to the power {local} for n tokens; this power nears 1 only for long inputs.",
+    "attention costs {saving}× as much. The cost of local attention (nearby keys only) grows as nᵖ for n tokens, with "
+    "p = {local}; p nears 1 only for long inputs.",
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
         Quantity("saving", "cost of full attention ÷ cost of atrous attention"),

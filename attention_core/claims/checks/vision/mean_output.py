@@ -63,7 +63,7 @@ def numbers(rows: Sequence[DistanceRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention with the features elu + 1 spreads its weight so evenly that its output is closer to "
     "the mean of all values than to softmax's output.",
-    short="linear attention is closer to a mean than to softmax",
+    short="linear attention is close to a plain mean",
     source=Paper("The Devil in Linear Transformer", 2022, "https://arxiv.org/abs/2210.10340", authors="Qin et al."),
     place=Place("picture", variants=("softmax", "linear")),
     experiment="In every head, the output of linear attention is compared with two others: the output of softmax, "
@@ -74,8 +74,8 @@ CLAIM = Claim(
     "of all values than to softmax's output. It partly holds if this is true in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
-    finding="Attention with equal weights returns the mean of all values. On the current input, the output of linear "
-    "attention is closer to this mean than to softmax's output in {heads}% of the heads.",
+    finding="Attention with equal weights returns the mean of all values. The output of linear attention is closer to "
+    "this mean than to softmax's output in {heads}% of the heads.",
     details="The output of linear attention has a distance of {mean} from the mean of all values and of {softmax} "
     "from softmax's output (medians over heads). Here, 100% is the distance between the mean and softmax's output.",
     quantities=(
@@ -100,7 +100,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("target", "output that linear attention is compared with"),
-        y=Axis("distance", "distance from linear attention's output (100%: distance between mean and softmax)"),
+        y=Axis("distance", "distance from linear attention's output (% of the distance between mean and softmax)"),
         by="target",
         kind="bars",
         percent=True,

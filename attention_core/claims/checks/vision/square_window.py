@@ -52,7 +52,7 @@ def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
 CLAIM = Claim(
     statement="On an image, local attention removes noise better with a square window than with a window of the same "
     "number of pixels along the row.",
-    short="square windows denoise images better than rows do",
+    short="square windows denoise better than rows",
     source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751", authors="Parmar et al."),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
     experiment="Local attention denoises an image: each pixel attends mostly to pixels in its window whose "
@@ -68,7 +68,7 @@ CLAIM = Claim(
     details="The PSNR with the square window minus the PSNR with the window along the row lies between {least} dB "
     "and {most} dB.",
     quantities=(
-        Quantity("better", "window sizes at which a square window removes more noise than a row"),
+        Quantity("better", "window sizes at which a square window removes more noise than a row", total="sizes"),
         Quantity("sizes", "number of window sizes"),
         Quantity(
             "least",
