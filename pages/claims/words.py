@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
+from unicodedata import east_asian_width
 
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
@@ -129,10 +130,15 @@ def _sentence(outcome: Outcome, template: str, numbers: Mapping[str, object]) ->
         value, place = outcome.numbers.get(each.name, 0.0), f"{{{each.name}}}%"
         if each.of_heads and outcome.heads:
             heads = heads_text(head_count(outcome, value), outcome.heads)
-            text = text.replace(share.replace("{share}", place), heads)
+            text = _with_words(text, share.replace("{share}", place), heads)
         elif value == 100:
-            text = text.replace(pairs.replace("{share}", place), _("all pairs of tokens"))
+            text = _with_words(text, pairs.replace("{share}", place), _("all pairs of tokens"))
     return _(without_heads(text) if outcome.heads == 1 else text, **numbers)
+
+
+def _with_words(text: str, place: str, words: str) -> str:
+    """Replace a number in a text by words; before a Chinese word, the space is removed too."""
+    return text.replace(f" {place}", words) if east_asian_width(words[0]) in "FW" else text.replace(place, words)
 
 
 def article(source: Paper) -> str:

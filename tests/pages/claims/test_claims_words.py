@@ -368,6 +368,18 @@ def test_a_finding_counts_heads_if_their_number_is_known(heads, expected):
     assert expected in words.plain_finding(outcome)
 
 
+@pytest.mark.parametrize(
+    ("share", "heads", "expected"),
+    [
+        ("3% 的头", "这个头", "见于这个头。"),
+        ("3% 的头", "0 个头", "见于 0 个头。"),
+        ("3% of the heads", "this head", "见于 this head。"),
+    ],
+)
+def test_a_chinese_word_that_replaces_a_number_has_no_space_before_it(share, heads, expected):
+    assert words._with_words(f"见于 {share}。", share, heads) == expected
+
+
 def test_findings_about_several_methods_or_quartiles_are_true_for_one_head():
     """Check a head in which softmax is sparser than two of three methods, and a quartile over a single head."""
 
