@@ -61,12 +61,13 @@ class Board:
         """
         panel_container = None
         self.unjudged = [claim for claim in shown if claim.key != self.opened and self._is_unjudged(claim, tasks[0])]
-        with st.grid("auto", min_column_width=360, row_height="content", key="claims-board-all"):
-            for claim in shown:
-                if claim.key == self.opened:
-                    panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
-                elif claim not in self.unjudged:
-                    self._add_placeholder(claim)
+        if with_cards := [claim for claim in shown if claim not in self.unjudged]:
+            with st.grid("auto", min_column_width=360, row_height="content", key="claims-board-all"):
+                for claim in with_cards:
+                    if claim.key == self.opened:
+                        panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
+                    else:
+                        self._add_placeholder(claim)
         if self.unjudged:
             st.markdown(f"## {_('Without a result')}")
             with st.container(key="claims-index-unjudged"):

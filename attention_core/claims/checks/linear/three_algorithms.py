@@ -145,7 +145,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("n", "tokens n", log=True),
-        y=Axis("difference", "relative difference from the output with the whole matrix"),
+        y=Axis("difference", "relative difference of outputs", log=True),
         by="algorithm",
     ),
     needs=2 * MIN_HEAD_SIZE**2,
