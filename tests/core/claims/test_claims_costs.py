@@ -125,7 +125,7 @@ def test_the_three_algorithms_need_more_than_one_chunk_to_be_judged(n, d):
     if n < 72 or d < 6:
         assert found.verdict is Verdict.UNTESTABLE
         assert (
-            "needs at least 72 tokens"
+            "At least 72 tokens are needed"
             if n < 72
             else f"For head size {d}, this check uses at most 2 × {d}² = {2 * d * d} tokens."
         ) in found.why

@@ -268,7 +268,9 @@ def test_each_card_has_a_small_figure(expected):
         shown_words = html.unescape(re.sub("<[^>]+>", "", card.replace("<br>", " ")))
         figure, series = outcome.claim.figure, board.series(outcome)
         named = [] if figure.kind == "bars" and len(series) == 1 else series
-        assert all(text in shown_words for text in (*named, titled(figure.y.title, log=figure.y.log)))
+        assert all(
+            text in shown_words for text in (*named, titled(figure.main_title or figure.y.title, log=figure.y.log))
+        )
         assert figure.kind == "bars" or titled(figure.x.title, log=figure.x.log) in shown_words
 
 
