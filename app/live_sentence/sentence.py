@@ -144,7 +144,7 @@ def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "legend": _(
-            "Each row shows one variant. Thicker arcs mean more weight. The framed word is the query; "
+            "One row per variant. Percentages: shares of the weight on these words. The framed word is the query; "
             "crossed-out words are hidden from it."
         ),
         "negative": _("Orange arcs are negative weights."),

@@ -54,7 +54,12 @@ def _guesses(outcome: Outcome) -> str:
     expected = guess_accuracy(outcome)
     if expected is not None:
         return paragraph(
-            _("Guessing these and knowing all others gives {expected:.0%}.", expected=expected),
+            _(
+                "Guessing among the hidden answers (right {rate:.0%} of the time) and knowing all others gives "
+                "{expected:.0%}.",
+                rate=1 - (1 - expected) / hidden_share(spec),
+                expected=expected,
+            ),
             _("Its {n} layers hardly recover more.", n=spec.model.layers) if is_passed_on else "",
         )
     if is_passed_on and outcome.accuracy > accuracy_with_guesses(spec):

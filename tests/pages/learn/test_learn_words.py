@@ -427,7 +427,8 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
         model = replace(spec.model, layers=layers)
         found = replace(local, rows=tuple(replace(row, spec=replace(spec, model=model)) for row in local.rows))
         assert expected == pytest.approx(1 - hidden + hidden * np.mean(guesses))
-        close = f" Guessing these and knowing all others gives {expected:.0%}.{conclusion}"
+        guessed = f"Guessing among the hidden answers (right {np.mean(guesses):.0%} of the time)"
+        close = f" {guessed} and knowing all others gives {expected:.0%}.{conclusion}"
         passed_on = " Its 2 layers can pass hidden answers on through the tokens in between."
         not_close = passed_on if layers == 2 and away > 0 else ""
         mask = f"right. Its mask hides {percent(hidden)} of the answers."
