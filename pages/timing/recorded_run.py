@@ -34,6 +34,12 @@ def show(spec: TimingSpec) -> Run | None:
         name: run for name, run in available.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)
     }
     options = [*sorted(comparable, key=lambda name: name != FROM_FILE), NO_RUN]
+    earlier = available.get(TimingOptions.recorded.value)
+    if earlier is not None and earlier not in comparable.values():
+        # The visitor has changed the mode or the causal mask, so the page now shows a run on the same machine.
+        same = (name for name, run in comparable.items() if run.stamp.device == earlier.stamp.device)
+        if name := next(same, None):
+            TimingOptions.recorded.set(name)
     chosen = TimingOptions.recorded.restrict_to(options) or options[0]
     if comparable:
         TimingOptions.recorded.draw_with_options(

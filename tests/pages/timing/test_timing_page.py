@@ -286,6 +286,18 @@ def test_the_second_chart_of_two_runs_says_which_lines_are_dashed(side):
     assert any("dashed" in text for text in below)
 
 
+def test_the_machine_stays_when_the_mode_or_the_mask_changes():
+    at = open_timing(t_beside="cuda_forward")
+    at.toggle(key="causal").set_value(True).run()
+    assert at.query_params["t_beside"] == "cuda_forward_causal"
+    at.toggle(key="causal").set_value(False).run()
+    at.segmented_control(key="t_mode").set_value("decode").run()
+    assert at.query_params["t_beside"] == "cuda_decode"
+    at.toggle(key="causal").set_value(True).run()
+    at.segmented_control(key="t_mode").set_value("backward").run()
+    assert "t_beside" not in at.query_params, "no recorded run has this mode and this mask"
+
+
 def test_no_recorded_run_can_be_chosen():
     at = open_timing(variants=PAIR)
     assert "none" not in at.segmented_control(key="timing.beside").options
