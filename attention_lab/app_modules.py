@@ -39,7 +39,8 @@ with _app_importable():
     from app.board_messages.packing import pack
     from app.board_messages.panel import Panel
     from app.figures import theme
-    from app.figures.lines.curves import Curve, curves
+    from app.figures.lines.curve import Curve
+    from app.figures.lines.curves import curves
     from app.figures.lines.spread import spread
     from app.page_script.bundling import script
     from app.ui.palette import indices

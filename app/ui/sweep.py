@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 from streamlit.delta_generator import DeltaGenerator
 
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.jobs import runs
 from app.ui import chart
 from app.words.i18n import _

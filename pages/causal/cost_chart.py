@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.figures.theme import GREY
 from app.ui import chart
 from app.words.i18n import _

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.controls import Options, choice, int_choice, multiselect, switch

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.jobs import dispatch
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import chart, export, input_panel

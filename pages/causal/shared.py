@@ -6,7 +6,8 @@ from typing import Any
 import streamlit as st
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.state.session import with_chosen_settings
 from app.ui import chart, export
 from app.ui.lazy import lazy_expander

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.lines.curves import Curve, guide
+from app.figures.lines.curve import Curve, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import GREY
 from app.ui.chart import is_narrow

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.finding import Finding

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, doublings, guide
+from app.figures.lines.curve import Curve, doublings, guide
 from app.figures.lines.spread import Spread, spread
 from app.lessons import sweep_results
 from app.lessons.screen import Screen

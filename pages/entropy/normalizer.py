@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from app.figures.lines.curves import Curve, doublings, guide
+from app.figures.lines.curve import Curve, doublings, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.finding import Finding

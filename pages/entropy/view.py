@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.state import presets
 from app.state.session import SharedOptions
 from app.ui import chart, export, sweep

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.ui import palette
 from app.words.i18n import _, enumeration
 from app.words.labels import setting_name

@@ -10,7 +10,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.figures.lines.curves import Curve, guide
+from app.figures.lines.curve import Curve, guide
 from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import palette

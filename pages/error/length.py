@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.words.labels import label
 from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.ui.about import describe_counts
 from app.ui.chart import is_narrow
 from app.words.i18n import _, _n, enumeration

@@ -8,7 +8,8 @@ import numpy as np
 import streamlit as st
 
 from app.figures.bars import grouped_bars
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.figures.scatter import scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart, export_metadata

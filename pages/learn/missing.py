@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.figures.lines.spread import spread
 from app.figures.theme import COLOURS
 from app.ui import chart

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.figures.lines.curves import WIDTH, Curve, curves, guide
+from app.figures.lines.curve import Curve, guide
+from app.figures.lines.curves import WIDTH, curves
 from app.figures.lines.spread import QUANTILES, RANGE, spread
 from app.ui import chart
 from app.words.i18n import N_, _, enumeration, paragraph

@@ -11,7 +11,8 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.categories import layer_colours
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.figures.reach_rows import reach_rows
 from app.figures.theme import GREY
 from app.jobs import cached

@@ -8,7 +8,8 @@ from functools import partial
 
 import streamlit as st
 
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.ui import chart
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, enumeration, paragraph

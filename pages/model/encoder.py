@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.figures.theme import GREY
 from app.ui import chart, palette
 from app.words.finding import Finding, Lines

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.ui import chart, palette
 from app.words.finding import Finding, Lines, to_lines
 from app.words.i18n import _, paragraph

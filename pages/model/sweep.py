@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import streamlit as st
 
-from app.figures.lines.curves import Curve, curves, guide
+from app.figures.lines.curve import Curve, guide
+from app.figures.lines.curves import curves
 from app.figures.theme import GREY
 from app.ui import chart, palette
 from app.words.i18n import _

@@ -5,7 +5,8 @@ from dataclasses import replace
 import streamlit as st
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, curves, guide
+from app.figures.lines.curve import Curve, guide
+from app.figures.lines.curves import curves
 from app.jobs import cached
 from app.state.session import REFERENCE
 from app.ui import chart, palette

@@ -7,7 +7,8 @@ from itertools import zip_longest
 from typing import Any
 
 from app.figures.lines import line_names
-from app.figures.lines.curves import AXIS_HEIGHT, MARKER, RING, WIDTH, Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import AXIS_HEIGHT, MARKER, RING, WIDTH, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.lines.text_placement import Box, Path
 from app.figures.theme import GREY, PAGE, SERIES, Figure, add_line, annotation, style

@@ -23,7 +23,8 @@ from plotly.io import to_json
 from app.figures import theme
 from app.figures.bars import row_multiples
 from app.figures.heat import Row, heat
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread

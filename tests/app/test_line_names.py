@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
-from app.figures.lines.curves import Curve, curves, guide
+from app.figures.lines.curve import Curve, guide
+from app.figures.lines.curves import curves
 from app.figures.lines.line_names import (
     LETTER,
     LINE,

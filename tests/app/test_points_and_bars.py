@@ -8,7 +8,8 @@ from plotly.graph_objects import Figure
 import app.figures.scatter
 from app.board_messages.packing import pack
 from app.figures.bars import grouped_bars
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import curves
 from app.figures.lines.spread import Spread
 from app.figures.scatter import scatter
 from app.figures.whiskers import whiskers

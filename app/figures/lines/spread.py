@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 
 QUANTILES = (0.25, 0.5, 0.75)
 """Quantiles of the lower edge, the line and the upper edge."""

@@ -11,7 +11,7 @@ from math import ceil, floor, log10
 import numpy as np
 import streamlit as st
 
-from app.figures.lines.curves import guide
+from app.figures.lines.curve import guide
 from app.jobs import cached, dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph

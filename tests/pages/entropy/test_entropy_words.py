@@ -9,7 +9,8 @@ import pytest
 from driver import full_text
 
 import attention_core as ac
-from app.figures.lines.curves import BAND, Curve, curves
+from app.figures.lines.curve import Curve
+from app.figures.lines.curves import BAND, curves
 from app.figures.lines.spread import spread
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.distance import BIASED, PLAIN, ROTATED, equal_weight

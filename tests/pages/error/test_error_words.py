@@ -9,7 +9,8 @@ import pytest
 from driver import full_text
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, curves, doublings
+from app.figures.lines.curve import Curve, doublings
+from app.figures.lines.curves import curves
 from attention_core.experiments.error import MEASURES, SEEDS, UNIFORM, ErrorPoint, ErrorRow
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.figures.lines.curves import Curve
+from app.figures.lines.curve import Curve
 from app.words.finding import MAX_LINES, Finding, text_above, text_below
 from app.words.i18n import paragraph
 from attention_core.experiments import swap
