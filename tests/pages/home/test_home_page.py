@@ -28,6 +28,7 @@ OPENING = {
     "causal": {"c_view": ["overview"]},
     "inside": {"step": ["0"]},
     "picture": {"p_squares": ["1"]},
+    "timing": {"t_side": ["work"]},
     "learn": {"l_layer": ["0"]},
 }
 """Options whose value on a first visit differs from their value in an address without them."""
