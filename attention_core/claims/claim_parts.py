@@ -41,7 +41,7 @@ class Quantity:
         bound: whether the finding states it as an upper bound; the number is then rounded up.
         share: whether it is a share from 0 to 1, or a relative error, which texts show as a percentage.
         of_heads: whether it is the per cent of the measured heads for which something is true.
-        total: name of the quantity that counts all things, if this one counts those for which something is true.
+        total: name of the quantity with the total, if this quantity counts a part, such as the variants that leak.
     """
 
     name: str

@@ -16,7 +16,7 @@ NEED_PHRASES = {
     ">": N_("more than {bound}"),
     "<": N_("less than {bound}"),
 }
-"""Phrases for what a rule requires, by its comparison."""
+"""Texts for the limit that a claim requires, by comparison operator."""
 UNMET = N_("{label}: {value} (the claim needs {needs})")
 """Template of an unmet condition on a card."""
 ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}

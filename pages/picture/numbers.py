@@ -11,6 +11,7 @@ from app.jobs import cached
 from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
+from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.experiments.denoising import image_columns
 from attention_core.formatting import number, percent
 from attention_core.inputs.image_source import ImageSource
@@ -23,8 +24,8 @@ def show(images: Images) -> None:
     """Draw the table of metrics."""
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): percent(cost_share(each, qkv)) for each in images.variants}
-    rows, blur = list(_rows(images)), images.blur
-    rows.insert(2, (_("Blur with 3 × 3 pixels"), blur.psnr, blur.ssim, 0.0, 0.0))
+    rows = list(_rows(images))
+    rows.insert(2, _row(_("Blur with 3 × 3 pixels"), images.blur))
     lines = [
         {
             _("image"): title,
@@ -49,7 +50,17 @@ def _header() -> tuple[str, ...]:
 def _rows(images: Images) -> Iterator[tuple[str, float, float, float, float]]:
     baselines = {_("Noisy"): images.noisy, _("Mean of all pixels"): images.mean}
     for title, each in (baselines | {name(attention): each for attention, each in images.variants.items()}).items():
-        yield title, round(each.psnr, 3), round(each.ssim, 4), round(each.distance_from_mean, 4), round(each.seconds, 4)
+        yield _row(title, each)
+
+
+def _row(title: str, image: DenoisedImage) -> tuple[str, float, float, float, float]:
+    return (
+        title,
+        round(image.psnr, 3),
+        round(image.ssim, 4),
+        round(image.distance_from_mean, 4),
+        round(image.seconds, 4),
+    )
 
 
 def show_downloads(images: Images) -> None:

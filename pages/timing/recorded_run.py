@@ -34,12 +34,12 @@ def show(spec: TimingSpec) -> Run | None:
         name: run for name, run in available.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)
     }
     options = [*sorted(comparable, key=lambda name: name != FROM_FILE), NO_RUN]
-    earlier = available.get(TimingOptions.recorded.value)
-    if earlier is not None and earlier not in comparable.values():
-        # The visitor has changed the mode or the causal mask, so the page now shows a run on the same machine.
-        same = (name for name, run in comparable.items() if run.stamp.device == earlier.stamp.device)
-        if name := next(same, None):
-            TimingOptions.recorded.set(name)
+    earlier = TimingOptions.recorded.value
+    if earlier in available and earlier not in comparable:
+        # The visitor has changed the mode or the causal mask. The page then shows a run on the same machine.
+        device = available[earlier].stamp.device
+        if same := [name for name, run in comparable.items() if run.stamp.device == device]:
+            TimingOptions.recorded.set(same[0])
     chosen = TimingOptions.recorded.restrict_to(options) or options[0]
     if comparable:
         TimingOptions.recorded.draw_with_options(

@@ -281,7 +281,7 @@ export class Board {
     const isSwiped = this.columns === 1 && count > 1;
     if (isSwiped) this.side = Math.min(this.settings.panel_size, width - PEEK);
     this.textWidth = count === 1 && !isStep && width - this.side - GAP >= MIN_TEXT ? width - this.side - GAP : width;
-    this.root.classList.toggle("beside", this.textWidth < width);
+    this.root.classList.toggle("legend-right", this.textWidth < width);
     this.grid.classList.toggle("swiped", isSwiped);
     // board.css puts the animated panel, which combines the others, first among panels that are swiped
     const first = Math.max(this.panels.findIndex((panel) => panel.frames.length), 0);

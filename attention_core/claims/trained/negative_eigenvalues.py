@@ -65,10 +65,11 @@ CLAIM = Claim(
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
     finding="Parity changes at each 1, and DeltaNet can change the sign of its stored values only with a write "
-    "strength above 1. With strengths up to 2, it gives {strong}% correct answers, and {longer}% on {longest} tokens, "
-    "where the claim expects a failure. With strengths up to 1, it gives {weak}%.",
-    details="The other accuracies of DeltaNet were measured on sequences of 32 tokens, as in training. On such "
-    "sequences, softmax gives {softmax}% correct answers, and guessing gives 50%.",
+    "strength above 1. On sequences as long as in training, it gives {strong}% correct answers with strengths up to 2, "
+    "and {weak}% with strengths up to 1. On {longest} tokens, it still gives {longer}% with strengths up to 2, where "
+    "the claim expects it to fail.",
+    details="On sequences as long as in training (32 tokens), softmax gives {softmax}% correct answers, and guessing "
+    "gives 50%.",
     quantities=(
         Quantity("strong", "accuracy of DeltaNet with write strengths up to 2, at the training length", "%"),
         Quantity("weak", "accuracy of DeltaNet with write strengths up to 1, at the training length", "%"),

@@ -129,7 +129,7 @@ def test_claims_that_measure_time_run_on_request():
     assert "Checked only on request" not in shown_text(at)
     assert not any(button.key == "claims.check" for button in at.button)
     assert dispatch.cached_rows("claims", timed) is not None
-    assert "sparse_time" in cards(open_claims(n=43, claim_group="sparse")), "what is known is shown to all"
+    assert "sparse_time" in cards(open_claims(n=43, claim_group="sparse")), "a cached result is shown to every visitor"
 
 
 def test_claims_that_run_a_model_run_on_request():
