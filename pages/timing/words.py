@@ -111,10 +111,20 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series], link
             else N_("**On {device}**, every variant shown is faster than softmax from about {n} tokens on.")
         )
         return _(text, device=device, names=enumeration(slower), n=format_interpolated(where["at"][-1][0]))
-    return _(
-        "Faster than softmax **on {device}**: {names}.",
-        device=device,
-        names=enumeration(text for _tokens, _name, text in faster),
+    return paragraph(
+        _(
+            "Faster than softmax **on {device}**: {names}.",
+            device=device,
+            names=enumeration(text for _tokens, _name, text in faster),
+        ),
+        _n(
+            "{names} is not faster there at the longest length.",
+            "{names} are not faster there at the longest length.",
+            n=len(slower),
+            names=enumeration(slower),
+        )
+        if slower
+        else "",
     )
 
 

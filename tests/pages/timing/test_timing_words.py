@@ -566,7 +566,11 @@ def on_other_device(*times, shown=None, **short):
         ((32.0,), "Faster than softmax **on a GPU (A GPU)**: Local from about 130 tokens."),
         ((32.0, 32.0), "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 130 tokens on."),
         ((32.0, 50.0), "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 180 tokens on."),
-        ((32.0, 99.0), "Faster than softmax **on a GPU (A GPU)**: Local from about 130 tokens."),
+        (
+            (32.0, 99.0),
+            "Faster than softmax **on a GPU (A GPU)**: Local from about 130 tokens. Linear is not faster there at the "
+            "longest length.",
+        ),
         (
             (32.0, 99.0, 32.0),
             "**On a GPU (A GPU)**, every variant shown except Linear is faster than softmax from about 130 tokens on.",
@@ -582,7 +586,8 @@ def test_variants_that_are_faster_at_every_length_on_another_device_are_counted_
     every = "**On a GPU (A GPU)**, every variant shown is faster than softmax from about 130 tokens on."
     assert on_other_device(32.0, 32.0, linear=0.5) == every
     assert on_other_device(32.0, 99.0, local=0.5) == (
-        "Faster than softmax **on a GPU (A GPU)**: Local at every measured length."
+        "Faster than softmax **on a GPU (A GPU)**: Local at every measured length. Linear is not faster there at the "
+        "longest length."
     )
 
 
@@ -597,7 +602,11 @@ def test_not_every_variant_shown_is_faster_on_a_device_that_did_not_measure_one_
     [
         ((99.0,), "**On a GPU (A GPU)**, Local is not faster than softmax at the longest length."),
         ((99.0, 64.0), "**On a GPU (A GPU)**, Local and Linear are not faster than softmax at the longest length."),
-        ((99.0, 32.0), "Faster than softmax **on a GPU (A GPU)**: Linear from about 130 tokens."),
+        (
+            (99.0, 32.0),
+            "Faster than softmax **on a GPU (A GPU)**: Linear from about 130 tokens. Local is not faster there at the "
+            "longest length.",
+        ),
     ],
 )
 def test_only_the_variants_that_another_device_measured_are_called_slower_there(times, expected):
