@@ -122,7 +122,7 @@ def _texts() -> dict[str, str]:
         "both": _("Loss of “{token}”: {after} nats instead of {before}."),
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
-        "hint": _("Click a token to see its predictions."),
+        "hint": _("Select a token to see its predictions."),
         "baseline": _("Compared with:"),
         "largest": _("Largest loss changes in nats:"),
         "decrease": _("Largest decrease in loss: “{token}”, {change} nats."),
