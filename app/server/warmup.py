@@ -43,8 +43,8 @@ def read_presets() -> None:
 
 
 def _compute_views(source: ac.inputs.TextSource, causal: bool) -> None:
-    cached.head_miniatures(source.at_layer(0), causal, special=False)
-    view = cached.MatrixView(source=source, head=presets.HEAD, causal=causal, special=False)
+    cached.head_miniatures(source.at_layer(0), causal, special=True)
+    view = cached.MatrixView(source=source, head=presets.HEAD, causal=causal, special=True)
     for attention in first_variants():
         with contextlib.suppress(ac.LabError):
             cached.matrix(view, attention)

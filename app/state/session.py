@@ -257,7 +257,6 @@ class SharedOptions(Options, shared=1):
     special = switch(
         True,
         N_("Special tokens"),
-        opening=False,
         help=N_(
             "Shows the special tokens that the tokenizer adds, such as [CLS]. If they are hidden, the other weights "
             "of each row are scaled so that the row keeps its sum."

@@ -143,9 +143,9 @@ ENTRIES = (
     Entry(
         N_("KL divergence|KL"),
         N_(
-            "A measure of how much a variant's weights differ from those of its reference, usually softmax. It is 0 "
-            "if both give the same weights to every key, and infinite if the variant gives weight to a key that has "
-            "none in the reference."
+            "How much a variant's weights differ from those of its reference, usually softmax: the sum over all keys "
+            "of variant × log(variant ÷ reference), on average over queries. Negative weights count by absolute "
+            "value. It is 0 if all weights agree, and infinite if a key has weight only in the variant."
         ),
     ),
     Entry(

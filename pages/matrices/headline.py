@@ -22,7 +22,7 @@ MIN_FLATNESS_RATIO = 1.5
 VISIBLE_SHARE = 0.005
 """Share of negative weight up to which it is not explained: rounded, it is 0%, and its colour can hardly be seen."""
 MAIN_SHARE = 0.1
-"""Share of the masked weight on hidden special tokens from which a token is named."""
+"""Share of the masked weight on special tokens from which a token is named."""
 MAX_CLOSE_POINTS = 5.0
 """Percentage points up to which the error of equal weights is called close, or hardly larger."""
 CLOSE_ERROR_SHARE = 0.5
@@ -146,14 +146,13 @@ def masked_weight(attention: Attention, compared: MatrixComparison) -> str:
     """Return the end of a sentence about the weight that a variant masks; empty if it masks none."""
     if not is_masked_softmax(attention.variant) or in_percent(compared.misplaced) <= 0:
         return ""
-    unshown = compared.misplaced_unshown
-    if (total := sum(unshown.values())) > compared.misplaced / 2:
-        return _(
-            "masks {share:.0%} of softmax's weight, mostly on {tokens} (not drawn)",
-            share=compared.misplaced,
-            tokens=enumeration(token for token, weight in unshown.items() if weight >= MAIN_SHARE * total),
-        )
-    return _("masks {share:.0%} of softmax's weight", share=compared.misplaced)
+    special = compared.misplaced_special
+    if (total := sum(special.values())) <= compared.misplaced / 2:
+        return _("masks {share:.0%} of softmax's weight", share=compared.misplaced)
+    tokens = enumeration(token for token, weight in special.items() if weight >= MAIN_SHARE * total)
+    if compared.left_out > 0:
+        tokens = _("{tokens} (not drawn)", tokens=tokens)
+    return _("masks {share:.0%} of softmax's weight, mostly on {tokens}", share=compared.misplaced, tokens=tokens)
 
 
 def lost_weight(attention: Attention, compared: MatrixComparison, subject: str) -> str:
@@ -310,9 +309,9 @@ def _rank(
         )
     farthest = _farthest(largest, **fields)
     reason = combined.get(largest[0], "") if len(largest) == 1 else ""
-    if in_percent(fields["error"]) >= in_percent(baseline):
-        sentence = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
-        return Finding(paragraph(sentence, _closest(smallest, **fields)), reason or farthest)
+    gain = in_percent(baseline) - in_percent(fields["error"])
+    if gain <= MAX_CLOSE_POINTS:
+        return Finding(paragraph(_hardly_better(gain, **fields), _closest(smallest, **fields)), reason or farthest)
     is_close = in_percent(fields["error"]) <= CLOSE_ERROR_SHARE * in_percent(baseline)
     closest = _closest(smallest, **fields) if is_close else _closest_but_far(smallest, **fields)
     near = margin <= MAX_CLOSE_POINTS
@@ -328,6 +327,19 @@ def _rank(
         )
         return Finding(closest, reason or paragraph(farthest.replace("**", ""), compared))
     return Finding(paragraph(closest, farthest), compared)
+
+
+def _hardly_better(gain: float, **fields: object) -> str:
+    """Return that even the smallest error is hardly, or not, smaller than that of equal weights.
+
+    Args:
+        gain: the error of equal weights minus the smallest error, at most ``MAX_CLOSE_POINTS`` percentage points.
+        fields: values of the message.
+    """
+    values: dict[str, Any] = fields
+    if gain > 0:
+        return _("**No variant is much better than equal weights on {keys} ({zero:.0%} output error).**", **values)
+    return _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **values)
 
 
 def _closest(names: Sequence[str], **fields: object) -> str:

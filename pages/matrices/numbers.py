@@ -67,10 +67,10 @@ def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | Non
     cells = {_("reference"): reference_name(attention)}
     metrics = [(record, *each) for record in (matrix.passport, ranks) if record for each in record.columns().items()]
     shown = [metric for metric in metrics if compares or not metric[2].compared]
+    if compares:
+        cells[_("output error")] = formatted(matrix.output_error, ".1%")
     for record, name, column in sorted(shown, key=lambda metric: not metric[2].compared):
         cells[_(column.label)] = _text(record.cell(name), column.format)
-        if name == "relative_error":
-            cells[_("output error")] = formatted(matrix.output_error, ".1%")
     cells[_("can be causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
     return cells | {_("time"): _(attention.variant.complexity)}
 

@@ -78,8 +78,7 @@ def test_a_link_restores_the_state_that_it_was_made_from(changed):
 
 def test_a_first_visit_may_open_with_values_other_than_the_defaults():
     # In a link, an omitted option has its default. An address without any option opens the screen of a first visit.
-    assert KNOWN["special"].default is True
-    assert KNOWN["special"].opening_value() is False
+    assert KNOWN["text"].opening_value() == presets.texts()["story"] != KNOWN["text"].default
     assert url.to_query(defaults(), KNOWN) == {}
     assert url.to_query(defaults() | {"n": 12}, KNOWN) == {"n": ["12"]}
     assert url.to_query(defaults() | {"special": False}, KNOWN) == {"special": ["0"]}
@@ -89,24 +88,24 @@ WORDS = ["softmax", "local", "linear", "nystrom~landmarks~16"]
 """The variants of a first visit, as written in an address."""
 
 
-def test_only_an_empty_address_hides_special_tokens_by_default():
+def test_only_an_empty_address_opens_the_first_variants_by_default():
     first = driver.visit("matrices")
-    assert first.session_state["special"] is False
+    assert first.session_state["special"] is True
     assert first.session_state["text"] == presets.texts()["story"]
     assert first.session_state["variants"] == session.first_variants()
     written = dict(first.run().query_params)
-    assert written == {"text": "@story", "variants": WORDS, "special": "0", "row": "opening"}
-    again = driver.visit("matrices", {"text": ["@story"], "variants": WORDS, "special": ["0"]})
+    assert written == {"text": "@story", "variants": WORDS, "row": "opening"}
+    again = driver.visit("matrices", {"text": ["@story"], "variants": WORDS})
     for name in ("text", "variants", "special"):
         assert again.session_state[name] == first.session_state[name], "the address opens what the first visit shows"
     moved = first.toggle(key="causal").set_value(True).run().query_params
-    assert (moved["special"], moved["text"], moved["causal"]) == ("0", "@story", "1")
+    assert (moved["text"], moved["causal"]) == ("@story", "1")
     assert moved["variants"] == WORDS
     assert dict(first.toggle(key="causal").set_value(False).run().query_params) == written
     alike = driver.visit("matrices", {"text": ["@english"], "special": ["0"]})
     written = alike.toggle(key="special").set_value(True).run().query_params
-    assert (written["special"], written["text"], len(written["variants"])) == ("1", "@english", 8)
-    assert driver.visit("matrices", {"variants": ["softmax"]}).session_state["special"] is True
+    assert (written.get("special"), written["text"], len(written["variants"])) == (None, "@english", 8)
+    assert driver.visit("matrices", {"variants": ["softmax"]}).session_state["text"] != presets.texts()["story"]
 
 
 def test_a_preset_is_in_a_link_by_name_and_not_as_text():

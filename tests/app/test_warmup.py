@@ -22,11 +22,11 @@ def test_the_first_views_of_a_class_are_computed_in_advance(monkeypatch):
         for text in presets.texts().values():
             source = ac.inputs.TextSource(text, model.key, presets.LAYER)
             for causal in (False, True):
-                cached.head_miniatures(source.at_layer(0), causal, special=False)
+                cached.head_miniatures(source.at_layer(0), causal, special=True)
                 for attention in first_variants():
                     if causal and attention.variant.causal_reason:
                         continue
-                    view = cached.MatrixView(source=source, head=presets.HEAD, causal=causal, special=False)
+                    view = cached.MatrixView(source=source, head=presets.HEAD, causal=causal, special=True)
                     cached.matrix(view, attention)
                     cached.ranks(view, attention)
                     cached.pattern(source, attention, head=view.head, causal=causal)

@@ -27,8 +27,8 @@ class MatrixComparison(CompactRepr):
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
         misplaced: share of a row's mass on wrong keys (total variation from the reference's row), averaged over all
             tokens and the selected heads.
-        misplaced_unshown: the reference's weight that the variant lacks on keys that are not shown, by token, averaged
-            like ``misplaced``; a part of it if all rows sum to one.
+        misplaced_special: the reference's weight that the variant lacks on special tokens, by token, averaged like
+            ``misplaced``; a part of it if all rows sum to one. Empty if the keys are those of another sequence.
         left_out: share of the shown rows' absolute weight on keys that are not shown, over the selected heads.
     """
 
@@ -38,7 +38,7 @@ class MatrixComparison(CompactRepr):
     output_error: float
     uniform_error: float
     misplaced: float
-    misplaced_unshown: Mapping[str, float]
+    misplaced_special: Mapping[str, float]
     left_out: float
 
 
@@ -89,16 +89,17 @@ def compare(
         output_error=output_error(weights @ attention.values(qkv.v)[head_slice], reference_output),
         uniform_error=output_error(uniform_weights @ v, reference_output),
         misplaced=float(wrong_mass(weights, reference).mean()),
-        misplaced_unshown=_sums_by_token(qkv, (reference - weights).clamp_min(0).mean((0, 1)), ~selected_keys),
+        misplaced_special={} if qkv.crosses else _special_sums(qkv, (reference - weights).clamp_min(0).mean((0, 1))),
         left_out=float(weights[:, selected][..., ~selected_keys].abs().sum() / weights[:, selected].abs().sum()),
     )
 
 
-def _sums_by_token(qkv: QKV, weights: Tensor, selected: Tensor) -> dict[str, float]:
-    """Return the sum of the weights ``[m]`` of the selected keys with the same text, by this text."""
+def _special_sums(qkv: QKV, weights: Tensor) -> dict[str, float]:
+    """Return the sum of the weights ``[n]`` of the special tokens with the same text, by this text."""
     sums: dict[str, float] = {}
-    for key in selected.nonzero().flatten().tolist():
-        sums[qkv.tokens[key]] = sums.get(qkv.tokens[key], 0.0) + float(weights[key])
+    for token, is_special, weight in zip(qkv.tokens, qkv.special, weights.tolist(), strict=True):
+        if is_special:
+            sums[token] = sums.get(token, 0.0) + weight
     return sums
 
 

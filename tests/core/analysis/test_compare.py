@@ -58,11 +58,13 @@ def test_left_out_is_the_weight_of_words_on_special_tokens(text, head):
 def test_the_masked_weight_on_special_tokens_is_a_part_of_the_masked_weight(text):
     local = ac.get("local", window=1)
     masked = ac.get("softmax").weights(text.q, text.k)[1] * ~local.mask(text.n)
-    found = compare(text, local, head=1, causal=False, special=False)
     on_special = dict(zip(("[CLS]", "[SEP]"), masked.mean(0)[[0, -1]].tolist(), strict=True))
-    assert found.misplaced_unshown == pytest.approx(on_special, abs=1e-6)
-    assert 0 < sum(found.misplaced_unshown.values()) < found.misplaced
-    assert compare(text, local, head=1, causal=False).misplaced_unshown == {}
+    for special in (False, True):
+        found = compare(text, local, head=1, causal=False, special=special)
+        assert found.misplaced_special == pytest.approx(on_special, abs=1e-6)
+        assert 0 < sum(found.misplaced_special.values()) < found.misplaced
+    without = dataclasses.replace(text, special=(False,) * text.n)
+    assert compare(without, local, head=1, causal=False).misplaced_special == {}
 
 
 def test_row_sums_include_the_weights_on_tokens_that_are_not_shown(text):
