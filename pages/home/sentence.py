@@ -92,7 +92,12 @@ def caption(n: int) -> str:
         if n <= BLOCK
         else "",
         _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
-        _("The model adds [CLS] at the start and [SEP] at the end. They are not drawn."),
+        _(
+            "The weights are those of MiniLM-L6, layer {layer}, head {head}. The model also adds [CLS] at the start "
+            "and [SEP] at the end, which are not drawn.",
+            layer=presets.SENTENCE_LAYER,
+            head=presets.SENTENCE_HEAD,
+        ),
     )
 
 
@@ -103,7 +108,6 @@ def notes(n: int, *, is_example: bool) -> list[str]:
         n: the number of tokens.
         is_example: whether the sentence is the one for which the head was chosen.
     """
-    head = {"layer": presets.SENTENCE_LAYER, "head": presets.SENTENCE_HEAD}
     return [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
@@ -120,12 +124,7 @@ def notes(n: int, *, is_example: bool) -> list[str]:
             "softmax at the same length. Softmax's multiply-adds grow with the square of the length."
         ),
         _("Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix."),
-        _(
-            "Layer {layer}, head {head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ.",
-            **head,
-        )
-        if is_example
-        else _("Model MiniLM-L6, layer {layer}, head {head}.", **head),
+        *([_("This head was chosen because it links “it” to “animal”. Other heads differ.")] if is_example else []),
         _(
             "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
             "orange.",

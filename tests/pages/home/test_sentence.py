@@ -88,14 +88,14 @@ def test_error_and_cost_use_the_same_tokens(text):
     assert settings["texts"]["caption"].startswith(
         f"The output error is that of all {n} queries, compared with softmax. Costs are multiply-adds. At {n} tokens, "
     )
+    head = f"layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
     assert settings["texts"]["caption"].endswith(
-        "can cost more than they save. The model adds [CLS] at the start and [SEP] at the end. They are not drawn."
+        f"can cost more than they save. The weights are those of MiniLM-L6, {head}. The model also adds [CLS] at the "
+        "start and [SEP] at the end, which are not drawn."
     )
     assert any(note.startswith(f"The {n} tokens include [CLS] and [SEP]. ") for note in settings["texts"]["notes"])
-    head = f"ayer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
-    chosen = f"L{head} of MiniLM-L6 was chosen because it links “it” to “animal”; other heads differ."
-    other = f"Model MiniLM-L6, l{head}."
-    assert (chosen if text == presets.SENTENCE else other) in settings["texts"]["notes"]
+    chosen = "This head was chosen because it links “it” to “animal”. Other heads differ."
+    assert (chosen in settings["texts"]["notes"]) == (text == presets.SENTENCE)
     assert [row["title"] for row in header["rows"]] == ["Softmax", "Local", "Linear", "Nyström"]
 
 
