@@ -6,31 +6,17 @@ The budget is the setting that trades cost for accuracy, such as a window.
 from collections.abc import Sequence
 from functools import partial
 
-import streamlit as st
-
-from app.figures.lines.curve import Curve
-from app.figures.lines.curves import curves
-from app.ui import chart
 from app.words.finding import Finding, Lines
 from app.words.i18n import _, enumeration, paragraph
 from app.words.labels import setting_name
 from attention_core import registry
 from attention_core.experiments import swap
-from attention_core.experiments.swap import ReadingRow, SwapRow, SwapTask
-from attention_core.experiments.swap.derived import (
-    CurvePoint,
-    curve_points,
-    original_rows,
-    preserved_from,
-    running_mean,
-)
+from attention_core.experiments.swap import SwapRow, SwapTask
+from attention_core.experiments.swap.derived import CurvePoint, curve_points, original_rows, preserved_from
 from attention_core.model_patching import UNIFORM
 from pages.model import sweep, words
 from pages.model.options import Question
 from pages.model.view import View
-
-SMOOTHING_WINDOW = 32
-"""Tokens over which losses are averaged, because a single loss depends more on the token than on its position."""
 
 
 def _missing(question: Question) -> str:
@@ -44,10 +30,8 @@ def _with_budget(question: Question) -> list[str]:
 
 
 def _tasks(question: Question) -> tuple[SwapTask, ...]:
-    return (
-        *swap.tasks(question.text, question.words, question.layers, live=question.live),
-        *swap.budget_tasks(question.text, _with_budget(question), question.layers, swap.PERIOD * 2, live=question.live),
-    )
+    words, n = _with_budget(question), swap.PERIOD * 2
+    return swap.budget_tasks(question.text, words, question.layers, n, live=question.live)
 
 
 def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[CurvePoint]]:
@@ -62,7 +46,6 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         mark = (swap.COPY_DISTANCE, _("distance to copy: {n}", n=swap.COPY_DISTANCE))
     name_of = partial(curve_name, words=_with_budget(question))
     sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=name_of, mark=mark)
-    _positions(question, rows, key)
 
 
 def _settings(question: Question) -> list[str]:
@@ -196,22 +179,6 @@ def _preserved(word: str, reads: str, copies: str) -> Finding:
         _("**With {reads}, {name} predicts text about as well as the original model (perplexity).**", **values),
         _("To copy repeated text about as well as the original model, {name} needs {copies}.", **values),
     )
-
-
-def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    readings = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow) and row.losses}
-    series = []
-    for name, word, layers, colour in sweep.models(question):
-        if (row := readings.get((word, layers))) is not None:
-            smooth = running_mean(row.losses, SMOOTHING_WINDOW)
-            xs = [float(SMOOTHING_WINDOW + i) for i in range(len(smooth))]
-            series.append(Curve(name, xs, smooth, colour=colour, markers=False))
-    if series and series[0].x:
-        st.markdown("## " + _("Loss along the text"), anchors=False)
-        title = _("loss (nats), mean of {n} tokens", n=SMOOTHING_WINDOW)
-        figure = curves(series, x_title=_("position in the text (tokens)"), y_title=title, height=340)
-        message = _("Lines: the loss against the position in the text")
-        chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=message)
 
 
 BUDGET = View(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from statistics import mean
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -20,13 +20,13 @@ from pages.model.view import View, show_definitions
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    first = [row.first for row in _copies(rows) if row.layers == ()]
-    if not first:
+    strips = [strip for each in sweep.models(question) if (strip := _strip(rows, *each[:3]))]
+    if not strips:
         return
-    strips = [strip for each in sweep.models(question) if (strip := _strip(rows, *each[:3], end=mean(first)))]
+    largest = max(float(np.nanmax(strip.positions)) for strip in strips)
     figure = heat(
-        strips,
-        {0: "0", 0.5: number(mean(first) / 2, 2), 1: f"≥ {number(mean(first), 3)}"},
+        [replace(strip, positions=strip.positions / largest) for strip in strips],
+        {share: number(share * largest, 3) for share in (0, 0.5, 1)},
         dark=st.context.theme.type == "dark",
         x_title=_("position in the repetition (tokens)"),
         scale=_("loss of the repeated token (nats)"),
@@ -38,8 +38,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "Each cell is the mean over {n} random sequences. Point at a cell to see its loss and the range. The scale "
-            "ends at the original model's loss on the first occurrence, where there is nothing to copy.",
+            "Each cell is the mean over {n} random sequences. Point at a cell to see its loss and the range.",
             n=max((row.seed + 1 for row in _copies(rows)), default=0),
         ),
         words.results_origin(_copies(rows)),
@@ -56,11 +55,8 @@ def _copies(rows: Sequence[SwapRow]) -> list[CopyRow]:
     return [row for row in rows if isinstance(row, CopyRow)]
 
 
-def _strip(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], *, end: float) -> Row | None:
-    """Return a model's losses by position, as means over the random sequences; None if no sequence is finished.
-
-    ``end`` is the loss with the last colour.
-    """
+def _strip(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...]) -> Row | None:
+    """Return a model's losses by position, as means over the random sequences; None if no sequence is finished."""
     draws = [row for row in _copies(rows) if (row.word, row.layers) == (word, layers) and row.losses]
     if not draws:
         return None
@@ -72,7 +68,7 @@ def _strip(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...
         for loss, low, high in [[formatted(float(value), ".2f") for value in (each.mean(), each.min(), each.max())]]
     ]
     title = _("{name}: mean loss {loss} nats", name=name, loss=number(float(means.mean()), 3))
-    return Row(title=title, positions=np.array([math.nan, *means / end]), notes=["", *notes])
+    return Row(title=title, positions=np.array([math.nan, *means]), notes=["", *notes])
 
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> Lines | str:

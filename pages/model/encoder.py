@@ -13,11 +13,11 @@ from app.figures.lines.curves import curves
 from app.figures.theme import GREY
 from app.ui import chart, palette
 from app.words.finding import Finding, Lines
-from app.words.i18n import N_, _, enumeration, paragraph
+from app.words.i18n import N_, _, enumeration, paragraph, predicates
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
-from pages.model.options import ORIGINAL, Question, display_name, encoder_depth, name_in_sentence
+from pages.model.options import ORIGINAL, Question, display_name, name_in_sentence
 from pages.model.view import View
 
 SENTENCES = (
@@ -68,45 +68,30 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
     chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
 
 
-def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
-    low, high = question.options.encoder_layers
+def _notes(_question: Question, rows: Sequence[EmbeddingRow]) -> str:
     return paragraph(
         _(
             "Each row shows how similar a sentence is to the query sentence. Rows are sorted by the similarity in the "
             "original model (rings)."
         ),
-        _("The rank correlation is Kendall's τ. It is 1 for the same ranking and −1 for the reverse ranking."),
+        _("The rank correlation is Kendall's τ, which is 1 for the same ranking and −1 for the reverse ranking."),
         describe_drifts(rows),
-        _("Drift is one minus the cosine similarity between a sentence's embeddings before and after the replacement."),
-        _("Softmax is replaced in all {n} layers of MiniLM-L6.", n=encoder_depth())
-        if high - low + 1 == encoder_depth()
-        else _(
-            "Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}.",
-            low=low,
-            high=high,
-            last=encoder_depth() - 1,
-        ),
         _("Computed on this machine."),
     )
 
 
 def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
-    """Return the finding about unrelated sentences, explained by each variant's ranking, or else the rankings.
-
-    The variants with the same, a similar, and a different ranking have one sentence each.
-    """
+    """Return the finding about unrelated sentences, explained by each variant's ranking, or else the rankings."""
     same = [row for row in rows if row.tau >= SAME_TAU]
     similar = [row for row in rows if SIMILAR_TAU <= row.tau < SAME_TAU]
+    other = [row for row in rows if row not in same + similar]
     texts = (
-        (same, N_("**The ranking by similarity hardly changes with {names}** (rank correlation {taus}).")),
-        (similar, N_("**The ranking by similarity changes little with {names}** (rank correlation {taus}).")),
-        (
-            [row for row in rows if row not in same + similar],
-            N_("**The ranking by similarity changes with {names}** (rank correlation {taus})."),
-        ),
+        (same, N_("hardly changes with {names} (rank correlation {taus})")),
+        (similar, N_("changes little with {names} (rank correlation {taus})")),
+        (other, N_("changes clearly with {names} (rank correlation {taus})")),
     )
     every = [row.word for row in rows]
-    rankings = [
+    effects = predicates(
         _(
             text,
             names=enumeration(name_in_sentence(row.word, every) for row in group),
@@ -114,10 +99,13 @@ def describe_rankings(rows: Sequence[EmbeddingRow]) -> Lines:
         )
         for group, text in texts
         if group
-    ]
+    )
+    if not effects:
+        return []
+    ranking = _("**The ranking by similarity {effects}.**", effects=effects)
     if unrelated := describe_unrelated(rows):
-        return [[Finding(unrelated, paragraph(*rankings).replace("**", ""))]]
-    return [[Finding(text)] for text in rankings]
+        return [[Finding(unrelated, ranking.replace("**", ""))]]
+    return [[Finding(ranking)]]
 
 
 def describe_unrelated(rows: Sequence[EmbeddingRow]) -> str:
@@ -143,7 +131,8 @@ def describe_drifts(rows: Sequence[EmbeddingRow]) -> str:
     """Return the sentence about the mean change (drift) of the sentence embeddings with each variant."""
     every = [row.word for row in rows]
     return _(
-        "Mean change of the sentence embeddings compared with the original model (drift): {drifts}.",
+        "On average, the sentences' own embeddings drift by {drifts} (one minus the cosine similarity before and "
+        "after the replacement).",
         drifts=enumeration(
             _("{drift} with {name}", drift=number(row.drift, 2), name=name_in_sentence(row.word, every)) for row in rows
         ),

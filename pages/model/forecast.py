@@ -26,7 +26,7 @@ from pages.model.view import HEIGHT, View
 MIN_POINTS = 5
 """Minimum number of points (measured variants with their settings) for which an order is reported."""
 SAME_ORDER, SIMILAR_ORDER = 0.9, 0.6
-"""Smallest rank correlations for which an order is reported as the same, and as roughly the same."""
+"""Smallest rank correlations for which a larger output error mostly, or rather often, means a worse model."""
 LABELLED = (0, 1, 2, 6)
 """Points of a line, from the smallest error, that are labelled; more labels would overlap."""
 AXIS_WIDTH = 280
@@ -63,7 +63,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "Each point is one variant with one budget, such as a window; numbers next to points are budgets. The "
+            "Each point is one variant with one setting, such as a window; numbers next to points are settings. The "
             "output error compares a variant's outputs with those of softmax on the original model's queries, keys "
             "and values, averaged over heads and replaced layers."
         ),
@@ -82,14 +82,14 @@ def _budget_words(question: Question) -> list[str]:
 
 
 def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None) -> Lines:
-    """Return the findings about whether output error ranks variants in the order of perplexity and copying loss."""
+    """Return the findings about whether a larger output error means a higher perplexity and copying loss."""
     total, points = len(points), measurable(points)
     if len(points) < MIN_POINTS <= total and len(points) < total / 2:
         return to_lines(
             _("On this text, most settings hide no token, so their output errors are only rounding errors.")
         )
     if len(points) < MIN_POINTS:
-        return to_lines(_("At least {n} points are needed to compare the rankings.", n=MIN_POINTS))
+        return to_lines(_("At least {n} points are needed to compare output error with perplexity.", n=MIN_POINTS))
     errors = [p.output for p in points]
     reading, copying = (
         _order(name, metrics.rank_correlation(errors, values), len(points)) for name, values in _measures(points)
@@ -97,14 +97,7 @@ def describe_correlation(points: Sequence[ErrorPoint], copy_row: CopyRow | None)
     contrast = _contrast(points, copy_row) if copy_row else ""
     if not contrast:
         return [[Finding(reading)], [Finding(copying)]]
-    rho = metrics.rank_correlation(errors, [p.copied for p in points])
-    explanation = _(
-        "Output error and copying loss are still correlated over all points (Spearman's rank correlation {rho})."
-        if rho >= SIMILAR_ORDER
-        else "Spearman's rank correlation between output error and copying loss is {rho}.",
-        rho=number(rho, 2),
-    )
-    return [[Finding(contrast, explanation)], [Finding(reading)]]
+    return [[Finding(contrast, copying.replace("**", ""))], [Finding(reading)]]
 
 
 def measurable(points: Sequence[ErrorPoint]) -> list[ErrorPoint]:
@@ -127,8 +120,8 @@ def _contrast(points: Sequence[ErrorPoint], copy_row: CopyRow) -> str:
     if copies.output < fails.output or first.key == second.key:
         return ""
     return _(
-        "**Output error alone does not predict copying: {copies} copies at an error of {high}, {fails} fails at "
-        "{low}.**",
+        "**Output error alone does not predict copying: {copies} copies at an error of {high}, {fails} hardly copies "
+        "at {low}.**",
         copies=sentence_name(first),
         fails=sentence_name(second),
         high=percent(copies.output),
@@ -141,32 +134,30 @@ def _measures(points: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ..
 
 
 def _order(name: str, rho: float, n: int) -> str:
-    """Return the sentence that compares the rankings by output error and by another measurement, such as "perplexity".
+    """Return whether a larger output error means a higher value of another measurement, such as "perplexity".
 
     ``rho`` is their rank correlation; NaN if it is not defined.
     """
     values = {"name": name, "rho": number(rho, 2), "n": n}
     if math.isnan(rho):
         return _(
-            "The rankings by output error and by {name} cannot be compared, because one of the two "
-            "quantities is constant.",
-            name=name,
+            "Output error and {name} cannot be compared, because one of them is the same for all settings.", name=name
         )
     if rho >= SAME_ORDER:
         return _(
-            "**Output error and {name} rank the variants in nearly the same order** (Spearman's rank correlation {rho} "
+            "**Settings with a larger output error mostly have a higher {name}** (Spearman's rank correlation {rho} "
             "over {n} points).",
             **values,
         )
     if rho >= SIMILAR_ORDER:
         return _(
-            "**Output error and {name} rank the variants in roughly the same order** (Spearman's rank correlation "
-            "{rho} over {n} points).",
+            "**Settings with a larger output error tend to have a higher {name}** (Spearman's rank correlation {rho} "
+            "over {n} points).",
             **values,
         )
     return _(
-        "**Output error and {name} rank the variants differently** (Spearman's rank correlation {rho} over {n} "
-        "points).",
+        "**Settings with a larger output error do not reliably have a higher {name}** (Spearman's rank correlation "
+        "{rho} over {n} points).",
         **values,
     )
 

@@ -13,7 +13,7 @@ from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
-from attention_core.formatting import at_most, number
+from attention_core.formatting import formatted, number
 from pages.model import sweep, words
 from pages.model.options import Question, depth, display_name, name_in_sentence
 from pages.model.view import View
@@ -145,13 +145,13 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
         return Finding(text, perplexity)
     values["where"] = _where(points, copies)
     if reads is None:
-        rise = max((point.perplexity / original - 1 for point in points if point.perplexity is not None), default=0.0)
+        ratio = max((point.perplexity / original for point in points if point.perplexity is not None), default=1.0)
         return Finding(
             _(
-                "**With {name}, over half of the ability to copy is lost {where}. Yet perplexity rises by at most "
-                "{percent}%.**",
+                "**With {name}, the highest perplexity is {ratio} times the original. Yet over half of the ability to "
+                "copy is lost {where}.**",
                 **values,
-                percent=at_most(100 * max(rise, 0.0), 2),
+                ratio=formatted(ratio, ".2f"),
             )
         )
     return Finding(_("**With {name}, over half of the ability to copy is lost {where}.**", **values), perplexity)

@@ -195,7 +195,7 @@ class Question:
     @property
     def layers_text(self) -> str:
         """The replaced layers as text, such as ``layers 10 to 20``."""
-        return layers_text(self.layers)
+        return layers_text(self.layers, depth())
 
 
 def current_question() -> Question:
@@ -244,10 +244,10 @@ def model_title(key: str) -> str:
     return next(info.title for info in models.BUILT_IN if info.key == key)
 
 
-def layers_text(layers: Sequence[int]) -> str:
-    """Return layers as text: ``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
-    if len(layers) == depth():
-        return _("all {n} layers", n=depth())
+def layers_text(layers: Sequence[int], count: int) -> str:
+    """Return layers of a model with ``count`` layers as text: ``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
+    if len(layers) == count:
+        return _("all {n} layers", n=count)
     if len(layers) == 1:
         return _("layer {layer}", layer=layers[0])
     return _("layers {first} to {last}", first=layers[0], last=layers[-1])

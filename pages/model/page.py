@@ -9,7 +9,7 @@ from app.page import Page
 from app.state.session import SharedOptions
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
-from attention_core.experiments import swap
+from attention_core.experiments import embedding, swap
 from attention_core.inputs import TrainedSource
 from pages.model import copying, reading, variant_buttons
 from pages.model.budget import BUDGET
@@ -18,7 +18,16 @@ from pages.model.encoder import EMBEDDINGS
 from pages.model.forecast import FORECAST
 from pages.model.layers import LAYERS
 from pages.model.measures import MEASURES
-from pages.model.options import OWN_TEXT, ModelOptions, Question, current_question, model_title, scope
+from pages.model.options import (
+    OWN_TEXT,
+    ModelOptions,
+    Question,
+    current_question,
+    encoder_depth,
+    layers_text,
+    model_title,
+    scope,
+)
 from pages.model.tiny import trained_swap
 
 
@@ -42,14 +51,7 @@ def top() -> Question:
         return question
     if view != "encoder" and ModelOptions.text.value == OWN_TEXT:
         SharedOptions.text.draw(height=100)
-    introduction = ""
-    if view not in ("encoder", "layers"):  # These two views do not use the option ``layers``.
-        introduction = _(
-            "Replace the attention in {where} of **{model}** (4-bit, not retrained) with:",
-            where=question.layers_text,
-            model=model_title(swap.MODEL),
-        )
-    variant_buttons.show(causal=view != "encoder", introduction=introduction)
+    variant_buttons.show(causal=view != "encoder", introduction=_introduction(view, question))
     if SharedOptions.input.value == TrainedSource.key:
         st.caption(
             _(
@@ -58,6 +60,24 @@ def top() -> Question:
             )
         )
     return question
+
+
+def _introduction(view: str, question: Question) -> str:
+    """Return the text before the variants' buttons, which says what they replace."""
+    if view == "encoder":
+        low, high = question.options.encoder_layers
+        return _(
+            "Replace the attention in {where} of **{model}** with:",
+            where=layers_text(range(low, high + 1), encoder_depth()),
+            model=model_title(embedding.ENCODER),
+        )
+    if view == "layers":  # This view does not use the option ``layers``.
+        return _("Replace the attention in **{model}** (4-bit, not retrained) with:", model=model_title(swap.MODEL))
+    return _(
+        "Replace the attention in {where} of **{model}** (4-bit, not retrained) with:",
+        where=question.layers_text,
+        model=model_title(swap.MODEL),
+    )
 
 
 def header() -> None:

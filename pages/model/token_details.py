@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.bars import MAX_KEYS, row_multiples
@@ -34,11 +35,13 @@ MIN_NAMED = 0.05
 
 def show(question: Question, original: ReadingRow, changed: ReadingRow) -> None:
     """Draw the selected token's details; if none is selected, a list of the largest increases in loss."""
-    token = question.options.token
+    # Until the predictions of a newly selected token are computed, the earlier details stay in this container.
+    details, token = st.container(), question.options.token
     if token is not None and 0 < token < original.tokens:
-        _predictions(question, changed.word, token)
+        _predictions(question, changed.word, token, details)
     else:
-        _increases(original, changed, short_name(changed.word, question.words))
+        with details:
+            _increases(original, changed, short_name(changed.word, question.words))
 
 
 def _increases(original: ReadingRow, changed: ReadingRow, name: str) -> None:
@@ -67,8 +70,8 @@ def increases(original: ReadingRow, changed: ReadingRow, name: str) -> list[dict
     ]
 
 
-def _predictions(question: Question, word: str, token: int) -> None:
-    """Draw how the original and the changed model predict a token, and the attention row that changes most."""
+def _predictions(question: Question, word: str, token: int, details: DeltaGenerator) -> None:
+    """Compute and draw in ``details`` how both models predict a token, and the attention row that changes most."""
     name, placeholder = display_name(word), st.empty()
     [task] = next_token.tasks(question.text, word, question.layers, token)
     try:
@@ -82,6 +85,11 @@ def _predictions(question: Question, word: str, token: int) -> None:
         st.info(escape_markdown(sentence(error)))
         return
     placeholder.empty()
+    with details:
+        _draw_predictions(row, name)
+
+
+def _draw_predictions(row: NextTokenRow, name: str) -> None:
     st.markdown(describe_token(row, in_words(name)))
     st.table(
         {_("Original"): prediction_texts(row.before), name: prediction_texts(row.after)},

@@ -15,11 +15,10 @@ from app.ui import variant_picker
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _
 from attention_core import registry
-from attention_core.experiments import embedding, swap
 from attention_core.limits import current
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import Value
-from pages.model.options import ModelOptions, display_name, model_title
+from pages.model.options import ModelOptions, display_name
 
 WordsControl = Control[tuple[str, ...]]
 OPENED_KEY = "model.opened"
@@ -41,22 +40,21 @@ BUTTON_WORDS = (
 
 
 def show(
-    *, causal: bool, control: WordsControl | None = None, introduction: str = "", offered: Sequence[str] = BUTTON_WORDS
+    *, causal: bool, introduction: str, control: WordsControl | None = None, offered: Sequence[str] = BUTTON_WORDS
 ) -> None:
     """Draw the variants' buttons, the form that adds variants, and the settings that are open.
 
     Args:
         causal: whether to offer only variants that can be causal.
+        introduction: the text before the buttons.
         control: the option that stores the variants; None for the decoder's option if ``causal``, else the encoder's.
-        introduction: the text before the buttons; empty for the default text of the decoder or the encoder.
         offered: words of the variants that can be added by a button.
     """
     control = control or (ModelOptions.words if causal else ModelOptions.encoders)
     words = control.value
     opened = st.session_state.get(OPENED_KEY)
     with st.container(horizontal=True, gap="xsmall", key="model.chips", vertical_alignment="center"):
-        model = model_title(swap.MODEL if causal else embedding.ENCODER)
-        st.markdown(introduction or _("Replace the attention in **{model}** with:", model=model), width="content")
+        st.markdown(introduction, width="content")
         for index, word in enumerate(words):
             st.button(
                 display_name(word),

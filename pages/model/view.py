@@ -107,7 +107,7 @@ def show_definitions() -> None:
             ),
             _(
                 "The copying loss is the mean loss of all repeated tokens except the first. A uniform guess among all "
-                "{n:,} tokens has a loss of {loss:.1f} nats. A confident but wrong prediction has a larger loss.",
+                "{n:,} tokens has a loss of {loss:.1f} nats.",
                 n=swap.VOCABULARY,
                 loss=words.GUESS_LOSS,
             ),

@@ -26,7 +26,7 @@ PRESERVED_LOSS = 0.2
 The gain is the loss of a token on its first occurrence minus the loss on its copy.
 """
 FAILED_LOSS = 0.8
-"""Copying fails if at least this share of the gain from copying is lost."""
+"""The model can hardly copy if at least this share of the gain from copying is lost."""
 NO_HELP, LITTLE_HELP = 0.01, 0.2
 """Largest shares of the original model's gain from copying at which a repetition does not help, and helps little."""
 GUESS_LOSS = math.log(swap.VOCABULARY)
@@ -212,7 +212,7 @@ def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
 
 
 def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]:
-    """Return one finding for each group of variants: those with which copying fails, gets worse, or is preserved."""
+    """Return one finding for each group of variants: with them, copying hardly works, gets worse, or is preserved."""
     failing: list[Score] = []
     worse: list[Score] = []
     preserved: list[Score] = []
@@ -226,7 +226,9 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
     findings = []
     if failing:
         text = _(
-            "**Copying a token from {n} tokens back fails with {names}.**", n=swap.COPY_DISTANCE, names=names(failing)
+            "**With {names}, the model can hardly copy a token from {n} tokens back.**",
+            n=swap.COPY_DISTANCE,
+            names=names(failing),
         )
         if len(failing) <= MAX_SENTENCES:
             repetition = _(
@@ -242,7 +244,15 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
                 most=most,
                 before=number(original.copied, 3),
             )
-        findings.append(Finding(text, paragraph(repetition, _copying_cause(failing))))
+        wrong = [each.name for each in failing if each.copied > GUESS_LOSS]
+        confident = _(
+            "With {names}, the loss is higher than that of a uniform guess ({guess:.1f} nats), because the model is "
+            "confident in wrong tokens.",
+            names=listed_names(wrong, len(changed)),
+            guess=GUESS_LOSS,
+        )
+        explanation = paragraph(repetition, confident if wrong else "", _copying_cause(failing))
+        findings.append(Finding(text, explanation))
     if worse:
         text = _(
             "**Copying a token from {n} tokens back gets worse with {names}.**",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import mean
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -223,9 +222,3 @@ def beats_all(curves: Sequence[Sequence[CurvePoint]], name: str) -> list[bool]:
     """Return, for each ``x`` that all curves share, whether the first curve is lowest in the field ``name``."""
     values = [{p.x: getattr(p, name) for p in curve if getattr(p, name) is not None} for curve in curves]
     return [all(values[0][x] < other[x] for other in values[1:]) for x in set.intersection(*map(set, values))]
-
-
-def running_mean(values: Sequence[float], width: int) -> list[float]:
-    """Return the mean of every ``width`` consecutive values; empty for fewer values."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    return ((sums[width:] - sums[:-width]) / width).tolist() if len(values) >= width else []

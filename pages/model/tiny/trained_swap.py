@@ -20,7 +20,6 @@ from attention_core.formatting import formatted, number, percent
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import EVALUATION_SEQUENCES, TrainSpec
 from attention_core.model_patching import UNIFORM
-from attention_core.variant import SOFTMAX
 from pages.model import variant_buttons
 from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name, name_in_sentence
 from pages.model.view import View
@@ -66,14 +65,14 @@ def show(question: Question) -> None:
         VIEW.show(question)
         navigation.link("learn", _("Train models with other attention variants"))
         return
-    training = st.container()
-    st.markdown(
-        _("Then you see how the share of correct answers changes when softmax is replaced without retraining.")
-        if spec.model.word == SOFTMAX
-        else _("Then you see how the share of correct answers changes when attention is replaced without retraining.")
+    assert question.headline is not None
+    question.headline.markdown(
+        _(
+            "When the model is trained, you see how many of its answers stay correct if its attention is replaced "
+            "without retraining."
+        )
     )
-    with training:
-        trained_form.train()
+    trained_form.train()
 
 
 def trained_variant(spec: TrainSpec) -> str:

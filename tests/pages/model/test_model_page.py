@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import StopException
 from app.reading_board.reading import Reading, pack
 from app.state import presets
 from attention_core.experiments import continuation, swap
-from attention_core.experiments.swap import CopyRow, ReadingTask
+from attention_core.experiments.swap import ReadingTask
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.runtime import progress
@@ -65,7 +65,7 @@ def test_the_page_opens_with_a_window_and_a_sink():
     assert (settings["shown"], settings["baseline"]) == (0, 0)
     text = spoken(at, "caption")
     assert "**On this text, perplexity grows more than tenfold with Local, from 10 to 201, and " in text
-    assert "**Copying a token from 95 tokens back fails with Local.**" in text
+    assert "**With Local, the model can hardly copy a token from 95 tokens back.**" in text
     assert "Replace the attention in all 30 layers of **SmolLM2-135M** (4-bit, not retrained) with:" in text
     assert "Text: “Long” (" in text
 
@@ -142,26 +142,14 @@ def test_copying_has_a_strip_per_model_with_its_mean_and_ranges():
     cells = np.array(numbers(strips["z"]), float)
     assert cells.shape == (6, swap.PERIOD)  # titles occupy every second row
     assert np.isnan(cells[:, 0]).all(), "the first token has no loss"
-    assert cells[1, 1] == pytest.approx(1.01 / 11)  # the mean of draws 1.0, 1.01, 1.02
+    assert np.nanmax(cells) == 1
     assert strips["text"][3][1] == "Local · window 64, token 1: loss 11.01 nats (11.00 to 11.02)"
     assert strips["text"][5][2] == "Attention sinks · window 64 · sinks 1, token 2: loss 5.52 nats (5.51 to 5.53)"
-    assert strips["colorbar"]["ticktext"] == ["0", "5.5", "≥ 11"]
+    assert strips["colorbar"]["ticktext"] == ["0", "5.98", "12.0"]
     assert strips["colorbar"]["title"]["text"] == "loss of the repeated token (nats)"
-    assert "**Copying a token from 95 tokens back fails with Local.**" in spoken(at)
+    assert "**With Local, the model can hardly copy a token from 95 tokens back.**" in spoken(at)
     assert "The original model reads 96 random tokens twice and can copy them the second time." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
-
-
-def test_the_scale_of_copying_ends_at_the_loss_of_the_original_model(monkeypatch):
-    """Check that the first occurrence is that of the original model, not that of the other models."""
-
-    def compute(task):
-        row = made_up(task)
-        return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
-
-    monkeypatch.setattr(swap, "compute", compute)
-    [chart] = charts(open_model(m_view="copying"))
-    assert chart["data"][0]["colorbar"]["ticktext"][-1] == "≥ 11"
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
@@ -206,9 +194,9 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
     assert any("Equal weights and Random Synthesizer ignore the text" in c.value for c in at.caption)
 
 
-def test_the_budget_view_has_a_point_per_budget_and_losses_by_position():
+def test_the_budget_view_has_a_point_per_budget():
     at = open_model(m_view="budget")
-    assert len(charts(at)) == 3
+    assert len(charts(at)) == 2
     assert sorted(points(at, 0)["Local"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
     assert charts(at)[0]["layout"]["xaxis"]["tickvals"] == [1, 2, 4, 8, 16, 32, 64, 128, 192]
     assert (
@@ -341,9 +329,9 @@ def test_the_encoder_has_one_row_per_sentence_and_a_point_per_model():
     rings = {name: trace["marker"]["symbol"].endswith("-open") for name, trace in traces(at).items()}
     assert [name for name, is_ring in rings.items() if is_ring] == ["Original model"]
     assert "Kendall's τ" in spoken(at, "caption")
-    assert "Softmax is replaced in all 6 layers of MiniLM-L6." in spoken(at, "caption")
+    assert "Replace the attention in all 6 layers of **MiniLM-L6** with:" in spoken(at)
     some = open_model(m_view="encoder", m_encoder_layers=(1, 5))
-    assert "in layers 1 to 5 of MiniLM-L6, which has layers 0 to 5." in spoken(some, "caption")
+    assert "in layers 1 to 5 of **MiniLM-L6** with:" in spoken(some, "caption")
     assert any(
         "No replacement for softmax is chosen yet." in i.value for i in open_model(m_view="encoder", m_encoders=()).info
     )

@@ -92,11 +92,11 @@ def test_the_perplexity_is_described_before_copying(perplexity, expected):
         (2.9, "**Copying is preserved with A.**"),
         (3.1, "**Copying a token from 95 tokens back gets worse with A.**"),
         (8.9, "**Copying a token from 95 tokens back gets worse with A.**"),
-        (9.1, "**Copying a token from 95 tokens back fails with A.**"),
+        (9.1, "**With A, the model can hardly copy a token from 95 tokens back.**"),
     ],
 )
 def test_the_effects_on_copying(copied, expected):
-    repetition = little("A", copied="9.10") if "fails" in expected else ""
+    repetition = little("A", copied="9.10") if "hardly" in expected else ""
     assert explained(words.describe_copying, AS_IT_IS, scores((9.0, copied))) == f"{expected}{repetition}"
 
 
@@ -114,26 +114,43 @@ def test_the_help_of_a_repetition_depends_on_the_fall_of_the_loss(first, copied,
     """Check both sides of 1% and 20% of the 10 nats by which a repetition lowers the original model's loss."""
     score = Score(name="A", perplexity=9.0, copied=copied, first=first)
     text = explained(words.describe_copying, AS_IT_IS, [score])
-    assert text.endswith(f" The repetition {effect} with A (loss {number(first, 3)}, then {number(copied, 3)} nats).")
+    assert f" The repetition {effect} with A (loss {number(first, 3)}, then {number(copied, 3)} nats)." in text
+
+
+@pytest.mark.parametrize(
+    ("copied", "names"), [((10.7, 10.7), ""), ((10.9, 10.7), "A"), ((10.7, 10.9), "B"), ((10.9, 10.9), "both variants")]
+)
+def test_a_loss_above_that_of_a_uniform_guess_is_explained(copied, names):
+    text = explained(words.describe_copying, AS_IT_IS, scores(*((9.0, loss) for loss in copied)))
+    expected = (
+        f"With {names}, the loss is higher than that of a uniform guess (10.8 nats), because the model is confident in "
+        "wrong tokens."
+    )
+    assert (expected in text) == bool(names)
+    assert ("uniform guess" in text) == bool(names)
 
 
 @pytest.mark.parametrize(
     ("losses", "expected"),
     [
-        ((10, 10), f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{little('A', 'B')}"),
+        (
+            (10, 10),
+            f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{little('A', 'B')}",
+        ),
         (
             (10, 10, 10),
-            f"**Copying a token from 95 tokens back fails with all 3 variants.**{TEST}{little('A', 'B', 'C')}",
+            "**With all 3 variants, the model can hardly copy a token from 95 tokens back.**"
+            f"{TEST}{little('A', 'B', 'C')}",
         ),
         (
             (10, 5, 1),
-            f"**Copying a token from 95 tokens back fails with A.**{TEST}{little('A')} **Copying a token from 95 "
-            "tokens back gets worse with B.** **Copying is preserved with C.**",
+            f"**With A, the model can hardly copy a token from 95 tokens back.**{TEST}{little('A')} **Copying a token "
+            "from 95 tokens back gets worse with B.** **Copying is preserved with C.**",
         ),
         (
             (10, 1, 10),
-            f"**Copying a token from 95 tokens back fails with A and C.**{TEST}{little('A', 'C')} **Copying is "
-            "preserved with B.**",
+            f"**With A and C, the model can hardly copy a token from 95 tokens back.**{TEST}{little('A', 'C')} "
+            "**Copying is preserved with B.**",
         ),
     ],
 )
@@ -144,11 +161,11 @@ def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expec
 
 
 def test_many_variants_are_summarised_by_the_best_and_the_worst():
-    many = scores((40, 10), (20, 11), (200, 12.1), (30, 10))
-    losses = "The mean loss of a copied token is 10 to 12.1 nats, instead of 1 in the original model."
+    many = scores((40, 10), (20, 10.5), (200, 10.1), (30, 10))
+    losses = "The mean loss of a copied token is 10 to 10.5 nats, instead of 1 in the original model."
     assert explained(words.describe_effects, AS_IT_IS, many) == (
         "**On this text, perplexity is lowest with B (20) and highest with C (200).**  \n"
-        f"**Copying a token from 95 tokens back fails with all 4 variants.**{TEST} {losses}"
+        f"**With all 4 variants, the model can hardly copy a token from 95 tokens back.**{TEST} {losses}"
     )
     same = scores(*[(35.1, 10)] * 3, (35.14, 10))
     text = explained(words.describe_effects, AS_IT_IS, same)
@@ -156,7 +173,7 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
     assert "The mean loss of a copied token is 10 nats, instead of 1 in the original model." in text
     assert (
         explained(words.describe_copying, AS_IT_IS, many)
-        == f"**Copying a token from 95 tokens back fails with all 4 variants.** {losses}"
+        == f"**With all 4 variants, the model can hardly copy a token from 95 tokens back.** {losses}"
     )
     assert explained(words.describe_effects, AS_IT_IS, many[:3]).startswith(
         "**On this text, perplexity rises with A, from 20 to 40, and changes by at most 5% with B, and "
@@ -231,10 +248,10 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         "**On this text, perplexity rises with A, from 20 to 40, and rises with B, from 20 to 40.** With A, 61% of the "
         "query–key pairs are hidden, and most queries do not see the first token. With B, 61% of the query–key pairs "
         "are hidden, but not the first token.  \n"
-        f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{repetition}{cause}"
+        f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{repetition}{cause}"
     )
     assert explained(words.describe_effects, AS_IT_IS, [blind, far]).endswith(
-        f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{repetition}"
+        f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{repetition}"
     )
     seen = dataclasses.replace(sink, perplexity=22.0)
     for group in ([blind, seen], [seen, blind]):
@@ -245,7 +262,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
             "Both variants see at most 65 tokens. With A, these are the query and the 64 tokens before it. With B, the "
             "first token replaces the farthest one. In many heads, queries without a relevant key put their weight on "
             "the first token. With A, this token is hidden, so the weight goes to other tokens.  \n"
-            f"**Copying a token from 95 tokens back fails with both variants.**{TEST}{repetition}{cause}"
+            f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{repetition}{cause}"
         )
     for blind_part, seen_part in (
         ({"window": None}, {"window": None}),
@@ -327,7 +344,7 @@ def test_a_chain_of_layers_has_at_most_the_replaced_layers(replaced, chain, wind
     blind = Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=hidden, layers=replaced)
     text = explained(words.describe_copying, AS_IT_IS, [blind])
     assert text.startswith(
-        f"**Copying a token from 95 tokens back fails with A.**{little('A', copied='9.10')} {expected}"
+        f"**With A, the model can hardly copy a token from 95 tokens back.**{little('A', copied='9.10')} {expected}"
     )
     assert ("A chain of" in text) == ("A chain of" in expected)
 
@@ -410,16 +427,16 @@ STAYS = " With every tested number of replaced layers, Linear keeps perplexity a
 EXCEEDS = " Linear raises perplexity above 1.5 times the original with 4 replaced layers, but not with 2."
 REMAINS = "Linear keeps at least half of the ability to copy with every tested number of replaced layers.**"
 LOST = "With Linear, over half of the ability to copy is lost with 4 replaced layers, but not with 2.**"
-CONTRAST = LOST.replace(".**", ". Yet perplexity rises by at most {}%.**")
+CONTRAST = "With Linear, the highest perplexity is {} times the original. Yet" + LOST.removeprefix("With Linear,")
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "reads", "copies"),
     [
         (30, 6, STAYS, REMAINS),
-        (20, 7, "", CONTRAST.format(0)),
-        (19, 7, "", CONTRAST.format(0)),
-        (23.62, 7, "", CONTRAST.format(19)),  # 18.1%, rounded up
+        (20, 7, "", CONTRAST.format("1.00")),
+        (19, 7, "", CONTRAST.format("1.00")),
+        (23.62, 7, "", CONTRAST.format("1.18")),
         (31, 2, EXCEEDS, REMAINS),
         (31, 7, EXCEEDS, LOST),
     ],
@@ -436,7 +453,7 @@ def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
 def test_the_first_tested_number_of_layers_has_none_before_it(n, words_):
     pairs = [CurvePoint(x=n, perplexity=20.0, copied=7.0)]
     text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom")
-    assert text.startswith(f"**With Linear, over half of the ability to copy is lost with only {words_}. Yet")
+    assert text.endswith(f"over half of the ability to copy is lost with only {words_}.**")
 
 
 @pytest.mark.parametrize(("high", "log"), [(200.0, False), (201.0, True), (None, False)])
@@ -603,11 +620,6 @@ def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_liste
     )
 
 
-def test_running_mean_averages_over_its_window():
-    assert derived.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
-    assert derived.running_mean([1], 2) == []
-
-
 def cloud(copies):
     return [
         ErrorPoint(word=f"local~window~{i + 1}", output=i or 0.5, perplexity=float(i), copied=copy)
@@ -620,24 +632,24 @@ def cloud(copies):
     [
         (
             (0, 1, 2, 3, 4.0),
-            "**Output error and copying loss rank the variants in nearly the same order** (Spearman's rank correlation "
+            "**Settings with a larger output error mostly have a higher copying loss** (Spearman's rank correlation "
             "1.0 over 5 points).",
         ),
         (
             (1, 0, 3, 2, 4.0),
-            "**Output error and copying loss rank the variants in roughly the same order** (Spearman's rank "
+            "**Settings with a larger output error tend to have a higher copying loss** (Spearman's rank "
             "correlation 0.80 over 5 points).",
         ),
-        ((4, 3, 2, 1, 0.0), "**Output error and copying loss rank the variants differently**"),
-        ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying loss cannot be compared"),
+        ((4, 3, 2, 1, 0.0), "**Settings with a larger output error do not reliably have a higher copying loss**"),
+        ((1, 1, 1, 1, 1.0), "Output error and copying loss cannot be compared"),
     ],
 )
 def test_describe_correlation(copies, expected):
     text = text_above(forecast.describe_correlation(cloud(copies), None))
     assert expected in text
-    assert "**Output error and perplexity rank the variants in nearly the same order**" in text
+    assert "**Settings with a larger output error mostly have a higher perplexity**" in text
     few = text_above(forecast.describe_correlation(cloud((0, 1, 2, 3)), None))
-    assert few == "At least 5 points are needed to compare the rankings."
+    assert few == "At least 5 points are needed to compare output error with perplexity."
 
 
 def test_rounding_errors_are_not_ranked():
@@ -649,7 +661,7 @@ def test_rounding_errors_are_not_ranked():
         assert text_above(forecast.describe_correlation(given, COPY)) == (
             "On this text, most settings hide no token, so their output errors are only rounding errors."
             if few
-            else "At least 5 points are needed to compare the rankings."
+            else "At least 5 points are needed to compare output error with perplexity."
         )
 
 
@@ -664,12 +676,16 @@ def test_a_variant_that_copies_at_a_larger_error_than_one_that_fails_is_named(wo
     if contrast:
         assert text.startswith(
             "**Output error alone does not predict copying: Local with window 4 copies at an error of 300%, Linear "
-            "fails at 250%.**  \n**Output error and perplexity"
+            "hardly copies at 250%.**  \n**Settings with a larger output error"
         )
-        assert text_below(found) == "Spearman's rank correlation between output error and copying loss is 0.35."
+        assert text_below(found) == (
+            "Settings with a larger output error do not reliably have a higher copying loss (Spearman's rank "
+            "correlation 0.35 over 5 points)."
+        )
         more = [replace(points[0], word=f"local~window~{i + 9}", output=4.0 + i, copied=9.6 + i) for i in range(3)]
         assert text_below(forecast.describe_correlation([*points, *more], COPY)) == (
-            "Output error and copying loss are still correlated over all points (Spearman's rank correlation 0.88)."
+            "Settings with a larger output error tend to have a higher copying loss (Spearman's rank correlation 0.88 "
+            "over 8 points)."
         )
     copying = [replace(p, copied=1.0 + p.output / 10) for p in points]
     assert "does not predict copying" not in text_above(forecast.describe_correlation(copying, COPY))
@@ -679,9 +695,9 @@ def test_display_name():
     assert display_name("uniform") == "Equal weights"
     assert display_name("sink~window~64~sinks~1") == "Attention sinks · window 64 · sinks 1"
     assert display_name("linear") == "Linear"
-    assert layers_text(tuple(range(30))) == "all 30 layers"
-    assert layers_text((7,)) == "layer 7"
-    assert layers_text((3, 4)) == "layers 3 to 4"
+    assert layers_text(tuple(range(30)), 30) == "all 30 layers"
+    assert layers_text((7,), 30) == "layer 7"
+    assert layers_text((3, 4), 30) == "layers 3 to 4"
     assert tokens_text(9, 9) == "9 tokens"
     assert tokens_text(9, 12) == "the first 9 of 12 tokens"
 
@@ -694,26 +710,26 @@ def embedded(word, tau):
 @pytest.mark.parametrize(
     ("tau", "expected"),
     [
-        (0.96, "**The ranking by similarity hardly changes with Linear** (rank correlation 0.96)."),
-        (0.94, "**The ranking by similarity changes little with Linear** (rank correlation 0.94)."),
-        (0.71, "**The ranking by similarity changes little with Linear** (rank correlation 0.71)."),
-        (0.69, "**The ranking by similarity changes with Linear** (rank correlation 0.69)."),
+        (0.96, "**The ranking by similarity hardly changes with Linear (rank correlation 0.96).**"),
+        (0.94, "**The ranking by similarity changes little with Linear (rank correlation 0.94).**"),
+        (0.71, "**The ranking by similarity changes little with Linear (rank correlation 0.71).**"),
+        (0.69, "**The ranking by similarity changes clearly with Linear (rank correlation 0.69).**"),
     ],
 )
 def test_describe_rankings(tau, expected):
     row = embedded("linear", tau)
     assert encoder.describe_drifts([row]) == (
-        "Mean change of the sentence embeddings compared with the original model (drift): 0.12 with Linear."
+        "On average, the sentences' own embeddings drift by 0.12 with Linear (one minus the cosine similarity before "
+        "and after the replacement)."
     )
     assert explained(encoder.describe_rankings, [row]) == expected
 
 
-def test_variants_with_similar_rankings_share_a_line():
+def test_variants_with_similar_rankings_share_a_clause():
     rows = [embedded("local", 0.3), embedded("linear", 0.96), embedded("softmax", 0.2)]
     assert explained(encoder.describe_rankings, rows) == (
-        "**The ranking by similarity hardly changes with Linear** (rank correlation 0.96).  \n"
-        "**The ranking by similarity changes with Local and Softmax** (rank correlation 0.30 "
-        "and 0.20)."
+        "**The ranking by similarity hardly changes with Linear (rank correlation 0.96), and changes clearly with "
+        "Local and Softmax (rank correlation 0.30 and 0.20).**"
     )
     assert encoder.describe_rankings([]) == []
 
