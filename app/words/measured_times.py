@@ -10,7 +10,7 @@ from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention
 from attention_core.benchmarking.run_records import Point, Run
 from attention_core.benchmarking.run_summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.experiments.timing_length import unfinished
-from attention_core.formatting import format_interpolated
+from attention_core.formatting import format_interpolated, number
 
 FASTER = {
     "below": N_("below {n} tokens"),
@@ -21,6 +21,8 @@ FASTER = {
 """Texts for where a variant becomes faster than softmax, by ``Crossing.where``."""
 NEAR_EQUAL = 1.1
 """Largest ratio of two interpolated lengths that one sentence gives as one length."""
+NOISY = 1.2
+"""Ratio of the quartiles of a time ratio above which the length where the ratio becomes 1 counts as rough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +71,9 @@ def faster_finding(series: Sequence[Series]) -> Finding:
         ),
     }
     if faster:
-        # Lengths are interpolated between measured ones, so variants with similar lengths are named together.
-        early = [(tokens, name) for tokens, name, _text in faster if tokens <= NEAR_EQUAL * faster[0][0]]
         values |= {
-            "first": format_interpolated(early[-1][0]),
-            "earliest": enumeration(name for _tokens, name in early),
+            "first": format_interpolated(faster[0][0]),
+            "earliest": faster[0][1],
             "last": format_interpolated(faster[-1][0]),
             "name": faster[-1][1],
         }
@@ -113,7 +113,7 @@ def faster_finding(series: Sequence[Series]) -> Finding:
             else _(
                 "**On {machine}, every variant shown is faster than softmax from about {last} tokens on.**", **values
             )
-            if "below" in by_kind or values["first"] == values["last"]
+            if "below" in by_kind or faster[-1][0] <= NEAR_EQUAL * faster[0][0]
             else _(
                 "**On {machine}, every variant shown is faster than softmax from about {last} tokens on, and "
                 "{earliest} already from about {first}.**",
@@ -127,16 +127,35 @@ def faster_finding(series: Sequence[Series]) -> Finding:
 
 
 def rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
-    """Return a note that each time was measured in only one round, or "" if there were more rounds.
+    """Return a note that times were measured in only one round, or that they differ much between rounds.
 
-    Return "" also if no variant becomes faster than softmax, that is, without a group "at" in ``by_kind``.
+    Return "" if neither is the case, and if no variant becomes faster than softmax, that is, without a group "at" in
+    ``by_kind``.
     """
-    if "at" not in by_kind or min(len(point.ms) for point in series[0].points) > 1:
+    if "at" not in by_kind:
+        return ""
+    if min(len(point.ms) for point in series[0].points) == 1:
+        return _(
+            "Each time was measured in only one round, so the lengths from which variants are faster than softmax may "
+            "differ in another run."
+        )
+    noise = max(_noise_at_crossing(line.ratios) for line in series if not line.is_reference and not line.masked)
+    if noise < NOISY:
         return ""
     return _(
-        "Each time was measured in only one round, so the lengths from which variants are faster than softmax may "
-        "differ in another run."
+        "Lengths with “about” are rough: near them, the time ratio varies by a factor of up to {factor} over the middle "
+        "half of the rounds.",
+        factor=number(noise),
     )
+
+
+def _noise_at_crossing(ratios: Sequence[Ratio]) -> float:
+    """Return the largest ratio of the quartiles at both measured lengths next to the crossing; 1 without a crossing."""
+    found = crossing(ratios)
+    if found is None or found.where != "at":
+        return 1.0
+    before = max(i for i, ratio in enumerate(ratios) if ratio.middle >= 1)
+    return max(ratio.high / ratio.low for ratio in ratios[before : before + 2])
 
 
 def machine_name(series: Series, link: str = "") -> str:

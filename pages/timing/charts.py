@@ -20,7 +20,7 @@ from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import Overtaking, overtaking
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import format_interpolated
-from pages.timing.memory import memory_unit
+from pages.timing.memory import call_bytes, memory_unit
 from pages.timing.words import speedup
 
 HEIGHT = 350
@@ -259,13 +259,18 @@ def side_lines(side: str, series: Sequence[Series]) -> list[Curve]:
             if line.ratios and not line.is_reference
         ]
     unit = memory_unit(series)[0]
-    values = {"memory": lambda p: p.peak_bytes / unit, "work": lambda p: p.multiply_adds}[side]
-    return [curve(line, [(p.n, y := values(p), y, y) for p in line.points], series) for line in series]
+
+    def values(line: Series) -> dict[int, float]:
+        if side == "memory":
+            return {n: size / unit for n, size in call_bytes(line).items()}
+        return {point.n: point.multiply_adds for point in line.points}
+
+    return [curve(line, [(n, y, y, y) for n, y in values(line).items()], series) for line in series]
 
 
 def side_title(side: str, series: Sequence[Series]) -> str:
     """Return the title of the vertical axis of the chart ``side``, a key of ``TITLES``."""
-    titles = {"ratio": _("time ÷ softmax's time"), "memory": memory_unit(series)[1]}
+    titles = {"ratio": _("time ÷ softmax's time (median)"), "memory": memory_unit(series)[1]}
     return titles.get(side) or _("multiply-adds of one call")
 
 

@@ -21,9 +21,16 @@ def memory_unit(series: Sequence[Series]) -> tuple[int, str]:
 
     It is KiB if no measurement needed a MiB, and MiB otherwise.
     """
-    if any(point.peak_bytes >= MIB for line in series for point in line.points):
-        return MIB, _("peak memory (MiB)")
-    return 2**10, _("peak memory (KiB)")
+    decodes = series[0].run.spec.mode == "decode"
+    if any(size >= MIB for line in series for size in call_bytes(line).values()):
+        return MIB, _("memory with cache or state (MiB)") if decodes else _("peak memory (MiB)")
+    return 2**10, _("memory with cache or state (KiB)") if decodes else _("peak memory (KiB)")
+
+
+def call_bytes(line: Series) -> dict[int, int]:
+    """Return the peak memory of one call in bytes, by length; for a decode step, with the cache or state it reads."""
+    constant, per_token = _kept_bytes(line) if line.run.spec.mode == "decode" else (0, 0)
+    return {point.n: point.peak_bytes + constant + point.n * per_token for point in line.points}
 
 
 def memory_sentence(series: Sequence[Series]) -> str:
@@ -80,7 +87,8 @@ def _whole_text(softmax: Series, others: Sequence[Series], n: int) -> str:
 
 def _decoding(softmax: Series, others: Sequence[Series], n: int) -> str:
     """Return the paragraph about the memory kept after n tokens, and the memory that one more step allocates."""
-    states = [_kept_bytes(line, n) for line in others]
+    states = [_kept_bytes(line)[0] for line in others]
+    cache = n * _kept_bytes(softmax)[1]
     name = escape_markdown(in_words(others[0].name))
     kept = (
         _("{name} keeps a state of {state}, however long the text is.", name=name, state=_amount(states))
@@ -93,17 +101,17 @@ def _decoding(softmax: Series, others: Sequence[Series], n: int) -> str:
         else N_("One more step allocates {own} with softmax, and {other} with the others, including their new states.")
     )
     return paragraph(
-        _("After {n:,} tokens, softmax keeps a cache of {cache}.", n=n, cache=memory(_kept_bytes(softmax, n))),
+        _("After {n:,} tokens, softmax keeps a cache of {cache}.", n=n, cache=memory(cache)),
         kept,
         _(step, own=memory(_peak(softmax, n)), other=_amount([_peak(line, n) for line in others]), name=name),
     )
 
 
-def _kept_bytes(line: Series, n: int) -> int:
+def _kept_bytes(line: Series) -> tuple[int, int]:
+    """Return the bytes kept between two decode steps: a constant part, and a part per past token."""
     spec = line.run.spec
-    attention = attention_from_word(line.word)
-    constant, per_token = memory_bytes(attention, spec.heads, spec.head_size, spec.head_size, DTYPES[spec.dtype])
-    return constant + n * per_token
+    size = spec.head_size
+    return memory_bytes(attention_from_word(line.word), spec.heads, size, size, DTYPES[spec.dtype])
 
 
 def _amount(sizes: Sequence[int]) -> str:

@@ -47,13 +47,13 @@ class TimingOptions(Options, prefix="t_"):
     )
     device = choice({"cpu": "CPU", "cuda": "CUDA"}, C_("device of a run", "On"))
     dtype = choice({name: name for name in DTYPES}, N_("Data type"))
-    first = selection(lambda: {n: str(n) for n in doublings()}, N_("Fewest tokens"), default=SIZES[0], link="t_from")
+    first = selection(lambda: {n: f"{n:,}" for n in doublings()}, N_("Fewest tokens"), default=SIZES[0], link="t_from")
     last = link_only_option(
         lambda: link_fields.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
         N_("Most tokens"),
         link="t_to",
         widget=st.selectbox,
-        arguments=lambda: {"options": doublings()},
+        arguments=lambda: {"options": doublings(), "format_func": "{:,}".format},
     )
     heads = integer(8, 1, lambda: current().heads, N_("Heads"))
     d = integer(64, 2, lambda: current().head_size, N_("Size of a head"))

@@ -6,14 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from app.ui import export
+from app.ui import chart, export
 from app.ui.about import describe_counts
 from app.words.i18n import _, clauses, enumeration
 from app.words.measured_times import Series, crossing_text
 from attention_core.benchmarking.run_records import sample_table
 from attention_core.benchmarking.run_summary import growth
 from attention_core.formatting import between
-from pages.timing.memory import memory_unit
+from pages.timing.memory import call_bytes, memory_unit
 from pages.timing.options import TimingOptions
 
 
@@ -62,8 +62,8 @@ def row(line: Series, n: int, unit: tuple[int, str]) -> dict[str, object]:
         _("run"): _("live") if line.live else _("recorded"),
         _("faster than softmax from"): "—" if line.is_reference else crossing_text(line),
         _column_at(n): point_ and middle,
-        _("time ÷ softmax's time"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
-        unit[1]: point_ and point_.peak_bytes / unit[0],
+        _("time ÷ softmax's time (median)"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
+        unit[1]: point_ and call_bytes(line)[n] / unit[0],
         _("exponent a of time ∝ nᵃ"): time and time.exponent,
         _("R² of the fit of time ∝ nᵃ"): time and time.r2,
         _("exponent a of multiply-adds ∝ nᵃ"): work and work.exponent,
@@ -84,7 +84,7 @@ def first_columns(n: int, unit: tuple[int, str], *, several_runs: bool) -> list[
         _("variant"),
         *([_("run")] if several_runs else []),
         _column_at(n),
-        _("time ÷ softmax's time"),
+        _("time ÷ softmax's time (median)"),
         unit[1],
         _("faster than softmax from"),
     ]
@@ -96,7 +96,7 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[st
     reason_by_column = {
         _("faster than softmax from"): _("softmax was not measured"),
         _column_at(n): _("not measured at this length"),
-        _("time ÷ softmax's time"): _("softmax was not measured at this length"),
+        _("time ÷ softmax's time (median)"): _("softmax was not measured at this length"),
         _("exponent a of time ∝ nᵃ"): short,
         _("R² of the fit of time ∝ nᵃ"): short,
         _("exponent a of multiply-adds ∝ nᵃ"): short,
@@ -120,15 +120,23 @@ def decimals(values: Iterable[object]) -> int:
 
 def _columns(rows: Sequence[Mapping[str, object]], n: int, unit: tuple[int, str]) -> dict[str, Any]:
     number = st.column_config.NumberColumn
-    ratio = _("time ÷ softmax's time")
+    ratio = _("time ÷ softmax's time (median)")
+    # On a phone, these labels and widths let the variant and both times fit next to each other.
+    labels = {_column_at(n): _("time, ms"), ratio: _("÷ softmax")} if chart.is_narrow() else {}
+    width = 85 if labels else None
     return {
         **dict.fromkeys((_("exponent a of time ∝ nᵃ"), _("exponent a of multiply-adds ∝ nᵃ")), number(format="%.2f")),
         **dict.fromkeys(
             (_("multiply-adds"), _("multiply-adds by formula"), _("multiply-adds per second")), number(format="compact")
         ),
         _("R² of the fit of time ∝ nᵃ"): number(format="%.3f"),
-        **{title: number(format=f"%.{decimals(row[title] for row in rows)}f") for title in (_column_at(n), unit[1])},
+        **{
+            title: number(labels.get(title), width=width, format=f"%.{decimals(row[title] for row in rows)}f")
+            for title in (_column_at(n), unit[1])
+        },
         ratio: number(
+            labels.get(ratio),
+            width=width,
             format=f"%.{decimals(row[ratio] for row in rows)}f",
             help=_(
                 "The median of the ratios within each round. It can differ slightly from the ratio of the median times."

@@ -167,22 +167,31 @@ def speedup_sentence(series: Sequence[Series]) -> str:
         text = (
             N_(
                 "At {n:,} tokens, softmax needs {work} times as many multiply-adds as {name}, but only {times} times "
-                "as much time."
+                "as much time in the median round."
             )
             if len(names) == 1
             else N_(
                 "At {n:,} tokens, softmax needs {work} times as many multiply-adds as the variants shown, but only "
-                "{times} times as much time."
+                "{times} times as much time in the median round."
             )
         )
         work_range = _range(number(min(shares)), number(max(shares)))
         return _(text, n=n, name=names[0], work=work_range, times=_range(lowest, highest))
     if len(names) == 1:
-        return _("At {n:,} tokens, {name} is {most} times as fast as softmax.", n=n, name=names[0], most=highest)
+        return _(
+            "At {n:,} tokens, {name} is {most} times as fast as softmax in the median round.",
+            n=n,
+            name=names[0],
+            most=highest,
+        )
     if lowest == highest:
-        return _("At {n:,} tokens, the variants shown are {most} times as fast as softmax.", n=n, most=highest)
+        return _(
+            "At {n:,} tokens, the variants shown are {most} times as fast as softmax in the median round.",
+            n=n,
+            most=highest,
+        )
     return _(
-        "At {n:,} tokens, the variants shown are {least} to {most} times as fast as softmax.",
+        "At {n:,} tokens, the variants shown are {least} to {most} times as fast as softmax in the median round.",
         n=n,
         least=lowest,
         most=highest,

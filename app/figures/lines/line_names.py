@@ -292,7 +292,7 @@ def with_legend_below(figure: Figure) -> Figure:
         **kept_parts,
         "xaxis": {name: value for name, value in layout["xaxis"].items() if name != "dtick"},  # Labels would overlap.
         "showlegend": True,
-        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
+        "legend": {"orientation": "h", "xref": "container", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"},
         "margin": margin,
         "height": layout["height"] + legend_height,
     }

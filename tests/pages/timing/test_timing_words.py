@@ -21,7 +21,7 @@ from attention_core.benchmarking.run_summary import Ratio, ratios, variant_point
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.timing_length import ENOUGH_SECONDS
 from pages.timing import charts, missing, table, words
-from pages.timing.memory import memory_sentence
+from pages.timing.memory import call_bytes, memory_sentence
 from pages.timing.options import TimingOptions
 from pages.timing.words import (
     mask_effect,
@@ -452,7 +452,7 @@ def test_every_row_of_the_table_is_at_the_same_length():
             "exponent a of time ∝ nᵃ": pytest.approx(1),
             "R² of the fit of time ∝ nᵃ": pytest.approx(1),
             "exponent a of multiply-adds ∝ nᵃ": pytest.approx(1),
-            "time ÷ softmax's time": 0.5,
+            "time ÷ softmax's time (median)": 0.5,
         },
         **{
             "quartiles of the time (ms)": "96 … 160",
@@ -464,16 +464,16 @@ def test_every_row_of_the_table_is_at_the_same_length():
     }
     assert table.row(line("local"), 16, MEBIBYTES)["time at n = 16 (ms)"] == 32.0
     softmax = table.row(line("softmax", live=False), 64, MEBIBYTES)
-    assert (softmax["run"], softmax["faster than softmax from"], softmax["time ÷ softmax's time"]) == (
+    assert (softmax["run"], softmax["faster than softmax from"], softmax["time ÷ softmax's time (median)"]) == (
         "recorded",
         "—",
         1.0,
     )
-    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64, MEBIBYTES)["time ÷ softmax's time"] is None
+    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64, MEBIBYTES)["time ÷ softmax's time (median)"] is None
     unmeasured = table.row(line("local"), 32, MEBIBYTES)
     assert [
         unmeasured[name]
-        for name in ("time at n = 32 (ms)", "time ÷ softmax's time", "peak memory (MiB)", "quartiles of the time (ms)")
+        for name in ("time at n = 32 (ms)", "time ÷ softmax's time (median)", "peak memory (MiB)", "quartiles of the time (ms)")
     ] == [None] * 4
 
 
@@ -499,8 +499,19 @@ def test_the_second_chart_has_one_unit_of_memory():
         lines = [line_with_memory("softmax", 2**19), line_with_memory("local", peak, 2**19)]
         assert charts.side_title("memory", lines) == title
         assert charts.side_lines("memory", lines)[-1].y == heights
-    assert charts.side_title("ratio", lines) == "time ÷ softmax's time"
+    assert charts.side_title("ratio", lines) == "time ÷ softmax's time (median)"
     assert charts.side_title("work", lines) == "multiply-adds of one call"
+
+
+def test_the_memory_of_a_decode_step_includes_the_cache_or_state_that_it_reads():
+    softmax, linear = (line_with_memory(word, 2**10, 2**11, mode="decode") for word in ("softmax", "linear"))
+    cache, state = 2 * 8 * 64 * 4, 130 * 2**10  # the cache of one token, and the state of linear attention
+    assert call_bytes(softmax) == {16: 2**10 + 16 * cache, 64: 2**11 + 64 * cache}
+    assert call_bytes(linear) == {16: 2**10 + state, 64: 2**11 + state}
+    assert charts.side_title("memory", [softmax, linear]) == "memory with cache or state (KiB)"
+    large = line_with_memory("softmax", 2**20, 2**20, mode="decode")
+    assert charts.side_title("memory", [large]) == "memory with cache or state (MiB)"
+    assert call_bytes(line_with_memory("softmax", 2**10, 2**11)) == {16: 2**10, 64: 2**11}
 
 
 def test_recorded_live_and_masked_lines_have_different_styles():
@@ -621,9 +632,9 @@ def overtaken(**more):
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        ((32.0, 1.0), "At 256 tokens, the variants shown are 2 to 64 times as fast as softmax."),
-        ((32.0, 32.0), "At 256 tokens, the variants shown are 2 times as fast as softmax."),
-        ((32.0,), "At 256 tokens, Local with window 16 is 2 times as fast as softmax."),
+        ((32.0, 1.0), "At 256 tokens, the variants shown are 2 to 64 times as fast as softmax in the median round."),
+        ((32.0, 32.0), "At 256 tokens, the variants shown are 2 times as fast as softmax in the median round."),
+        ((32.0,), "At 256 tokens, Local with window 16 is 2 times as fast as softmax in the median round."),
         ((32.0, 64.0), ""),
         ((), ""),
     ],
@@ -666,13 +677,13 @@ def test_the_speedup_is_compared_with_the_multiply_adds_if_they_differ():
     lines = [line(word, run=run, points=variant_points(run, word), ratios=ratios(run, word)) for word in times]
     assert speedup_sentence(lines) == (
         "At 256 tokens, softmax needs 32 to 64 times as many multiply-adds as the variants shown, but only 8 to 16 "
-        "times as much time."
+        "times as much time in the median round."
     )
     further = replace(lines[0], points=[*lines[0].points, replace(points("softmax", 1024, 99.0), multiply_adds=9999)])
     assert speedup_sentence([further, *lines[1:]]) == speedup_sentence(lines), "softmax is also measured further"
     assert speedup_sentence(lines[:2]) == (
         "At 256 tokens, softmax needs 64 times as many multiply-adds as Local with window 16, but only 16 times as "
-        "much time."
+        "much time in the median round."
     )
 
 
@@ -772,14 +783,14 @@ def test_empty_cells_are_explained():
     )
     alone = table.row(line("local", points=variant_points(RUN, "local")[:1], ratios=[]), 16, MEBIBYTES)
     assert table.empty_cells([alone], list(alone), 16) == (
-        "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (softmax was "
+        "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (median) (softmax was "
         "not measured at this length); exponent a of time ∝ nᵃ, R² of the fit of time ∝ nᵃ and exponent a of "
         "multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (multiply-adds have a formula "
         "only for a forward pass)."
     )
     unmeasured = table.row(line("local"), 32, MEBIBYTES)
     assert table.empty_cells([unmeasured], table.first_columns(32, MEBIBYTES, several_runs=True), 32) == (
-        "Some cells are empty: time at n = 32 (ms) (not measured at this length); time ÷ softmax's time (softmax was "
+        "Some cells are empty: time at n = 32 (ms) (not measured at this length); time ÷ softmax's time (median) (softmax was "
         "not measured at this length)."
     )
 
