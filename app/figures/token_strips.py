@@ -21,6 +21,10 @@ More would overlap. The tooltip names every token.
 """
 _ROW, _HEAD, _FOOT = 42, 64, 96
 """Height in pixels of a strip with its title, of the colour scales above all strips, and of the axis below."""
+_ROW_NARROW = 52
+"""Height in pixels of a strip with its title on a narrow screen."""
+_MAX_GAPS, _MAX_GAPS_NARROW = 128, 32
+"""Largest numbers of tokens with gaps between their cells, on a wide and on a narrow screen."""
 _MAX_DECADES = 3
 """Largest range of the colours, in decades, of which each decade has a tick."""
 
@@ -66,7 +70,12 @@ def strips(
     }
     starts, length = ((0.07, 0.57), 0.38) if narrow else ((0.02, 0.3), 0.2)
     names = [f"{i} “{escape_label(label)}”" for i, label in enumerate(labels)]
-    cell_options = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
+    cell_options = {
+        "ygap": 0,
+        "xgap": 1 if n <= (_MAX_GAPS_NARROW if narrow else _MAX_GAPS) else 0,
+        "hoverongaps": False,
+        "text": [names] * len(sizes),
+    }
     data: list[dict[str, Any]] = [
         {
             "type": "heatmap",
@@ -110,7 +119,7 @@ def strips(
         data,
         list(rows),
         n,
-        sizes=(_ROW, _HEAD, _FOOT),
+        sizes=(_ROW_NARROW if narrow else _ROW, _HEAD, _FOOT),
         xaxis=axis(
             x_title,
             automargin=False,

@@ -13,7 +13,7 @@ from attention_core.experiments.causal_modes import MATRIX, CostRow
 from attention_core.formatting import format_interpolated
 from pages.causal.shared import show_lines
 
-HEIGHT = 380
+HEIGHT = 340
 """Height in pixels of the charts."""
 MAX_NARROW_TICKS = 6
 """Largest number of ticks of the horizontal axis on a narrow screen; of more, every second one is left out."""

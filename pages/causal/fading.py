@@ -74,14 +74,14 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     name = escape_markdown(labels[token])
     st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
     _show_weights(lines, token, log=options.log)
-    if finding.explanation:
-        st.markdown(finding.explanation)
     st.caption(
         _(
-            "The state is a sum of products of keys and values over all past tokens. γ is the share of the state that "
-            "is kept at each token."
+            "The state is the sum of the products of keys and values. At each new token, Retention keeps the share γ "
+            "of its state, and Linear keeps all of it."
         )
     )
+    if finding.explanation:
+        st.markdown(finding.explanation)
     st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
     st.markdown(quarter_text(lines, _quarter_length(chosen.qkv.n)))
     _show_quarters(lines)
@@ -125,7 +125,7 @@ def _decay(attention: ac.Attention) -> float | None:
 
 def _name(attention: ac.Attention) -> str:
     if (decay := _decay(attention)) is not None:
-        return _("{name}, γ = {decay:g}", name=_(attention.title), decay=decay)
+        return _("{name} · γ {decay:g}", name=_(attention.title), decay=decay)
     return _(attention.title)
 
 
@@ -155,9 +155,9 @@ def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
         [100 * w if w > MIN_WEIGHT or not log else None for w in line.token_weight.weights.tolist()] for line in lines
     ]
     curves_ = _curves_with_baseline(lines, rows, weights, _("equal weights"), count=1)
-    title = _("weight on token j, %")
+    title = _("weight of token {token}, %", token=token)
     text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
-    axes = {"x_title": _("row i (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
+    axes = {"x_title": _("row (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
     show_lines(curves_, key="causal.fading", name="fading", alt=text, **axes)
 
 
@@ -166,9 +166,9 @@ def _show_quarters(lines: Sequence[Line]) -> None:
     rows = range(quarter - 1, len(lines[0].weights))
     shares = [[100 * first_tokens_share(line.weights[i], quarter) for i in rows] for line in lines]
     curves_ = _curves_with_baseline(lines, rows, shares, _("equal weights"), count=quarter)
-    title = _("weight on the first {count} tokens, %", count=quarter)
+    title = _("weight of the first {count} tokens, %", count=quarter)
     text = _("One curve per variant: the share of each row's weight that is on the first quarter of the tokens")
-    axes = {"x_title": _("row i (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
+    axes = {"x_title": _("row (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
     show_lines(curves_, key="causal.quarter", name="first-quarter", alt=text, **axes)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import in_words
 from attention_core.analysis.state.token_weight import TokenWeight, first_tokens_share
 from attention_core.formatting import formatted, percent
 from attention_core.variant import SOFTMAX
@@ -60,7 +61,9 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
         _linear_text(linear.name, medians[linear.word], even, token=token, label=labels[token]),
         ""
         if least is None
-        else _("With {name}, this token receives only {weight}.", name=least.name, weight=percent(medians[least.word])),
+        else _(
+            "{name} gives this token only {weight}.", name=in_words(least.name), weight=percent(medians[least.word])
+        ),
     )
     return Finding(
         f"**{compared}**",
@@ -123,8 +126,8 @@ def _weights(lines: Sequence[Line], weights: Mapping[str, float]) -> list[str]:
     shown = [line for law in ("power", "") for line in lines if line.law == law]
     if decaying := [line for line in lines if line.law == "factor"]:
         shown.append(_least(decaying, weights))
-    names = {line.word: _("softmax") if line.word == SOFTMAX else line.name for line in shown}
-    return [_("{weight} with {name}", weight=percent(weights[word]), name=name) for word, name in names.items()]
+    names = {line.word: _("softmax") if line.word == SOFTMAX else in_words(line.name) for line in shown}
+    return [_("{weight} from {name}", weight=percent(weights[word]), name=name) for word, name in names.items()]
 
 
 def _least(lines: Sequence[Line], weights: Mapping[str, float]) -> Line:
@@ -145,10 +148,10 @@ def fitted_laws(lines: Iterable[Line]) -> str:
         if line.law == "factor" and line.token_weight.factor is not None:
             return _(
                 "With linear attention, the weight of the selected token in row i is approximately proportional to i "
-                "to the power {power}. With {name}, the weight of this token is multiplied by {factor:.2f} at each "
-                "later token, on average.",
+                "to the power {power}. {name} multiplies the weight of this token by {factor:.2f} at each later token, "
+                "on average.",
                 power=text,
-                name=line.name,
+                name=in_words(line.name),
                 factor=line.token_weight.factor,
             )
     return _(

@@ -37,7 +37,7 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
         if counted := [row for row in rows if isinstance(row, BytesRow)]:
             points = over_length(counted, "peak_bytes", MIB)
-            show_costs(points, ALGORITHM_NAMES, _("memory in MiB, without q, k and v"), f"{key}.gradient")
+            show_costs(points, ALGORITHM_NAMES, _("memory without q, k, v (MiB)"), f"{key}.gradient")
 
     def describe(rows: list[BytesRow | DifferenceRow]) -> str:
         return gradient_sentence(rows, label(attention))

@@ -96,10 +96,13 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     )
     st.caption(
         _(
-            "The last column counts one causal pass over a whole text, as in training. Linear attention then works in "
-            "chunks of {chunk} tokens. Its recurrent form (chapter Training) and its form without a mask (page Inside) "
-            "take fewer multiply-adds. They are therefore cheaper than softmax for shorter texts, too.",
+            "The last column counts one causal pass over a whole text at head size {d}, as in training. Linear "
+            "attention then works in chunks of {chunk} tokens. Its recurrent form (chapter Training) and its form "
+            "without a mask (page Inside) need fewer multiply-adds, so they are cheaper than softmax for shorter "
+            "texts, too. The chapter Training counts at its own head size, and compares with Linear's n × n matrix "
+            "instead of softmax.",
             chunk=CHUNK,
+            d=d,
         )
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -120,8 +123,8 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**As computed here, {able} of {all} variants can generate text. {fixed} of these need only constant "
-            "memory, but cannot recall all tokens.**",
+            "**{able} of {all} variants can generate text, because they need no later tokens. {fixed} of these need "
+            "only constant memory, but cannot recall all tokens.**",
             able=len(rows),
             all=len(rows) + len(not_causal),
             fixed=sum(not row.grown_bytes for row in rows),
@@ -136,8 +139,8 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
             ),
             _("Variants with constant memory merge or discard earlier tokens."),
             _(
-                "The remaining {n} variants, such as {name}, cannot generate text, because the output at each position "
-                "depends on later tokens.",
+                "The remaining {n} variants, such as {name}, cannot generate text in the form computed here, because "
+                "the output at each position depends on later tokens.",
                 n=len(not_causal),
                 name=escape_markdown(not_causal[0]),
             ),

@@ -48,14 +48,23 @@ FAST_WEIGHTS = (
 
 def state_size(history: StateHistory, name: str) -> Finding:
     """Return the size of the state of the named variant, and the length from which a key-value cache is larger."""
-    per_token = history.kv_cache.shape[1]
+    per_token, matrix = history.kv_cache.shape[1], history.sums[0].size
+    values = {"sums": matrix, "rest": history.state_size - matrix}
+    parts = ""
+    if history.keys is not None:
+        parts = _("Matrix S has {sums:,} of these numbers, and z, the sum of all φ(k), has {rest:,}.", **values)
+    elif values["rest"]:
+        parts = _("Matrix S has {sums:,} of these numbers, and {rest:,} are running means.", **values)
     return Finding(
-        _(
-            "**{name} merges all tokens into a state of {size:,} numbers. From {n:,} tokens on, softmax's key-value "
-            "cache is larger.**",
-            name=escape_markdown(name),
-            size=history.state_size,
-            n=history.state_size // per_token + 1,
+        paragraph(
+            _(
+                "**{name} merges all tokens into a state of {size:,} numbers. From {n:,} tokens on, softmax's "
+                "key-value cache is larger.**",
+                name=escape_markdown(name),
+                size=history.state_size,
+                n=history.state_size // per_token + 1,
+            ),
+            parts,
         ),
         _("Softmax stores the key and the value of every token ({each:,} numbers per token).", each=per_token),
     )

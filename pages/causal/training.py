@@ -66,7 +66,11 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
                 "The recurrent form processes one token at a time, the cumsum form stores the state after every token, "
                 "and the chunked form processes blocks of tokens."
             ),
-            _("The explicit matrix form computes the weights of all n × n pairs of tokens."),
+            _("The explicit matrix form computes the variant's own weights for all n × n pairs of tokens."),
+            _(
+                "Costs are counted, not timed, for one head on random inputs. Only the multiply-adds of matrix "
+                "products are counted."
+            ),
         )
     )
     algorithms, gradients = _algorithms(chosen, headline), gradient.show(chosen)
@@ -104,22 +108,19 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
     def draw(rows: list[AgreementRow | CostRow], key: str) -> None:
         if costs := [row for row in rows if isinstance(row, CostRow)]:
             mark, (left, right) = costs[0].d ** 2, st.columns(2)
-            setting = _("Counted, not timed, on random inputs with head size d = {d}.", d=costs[0].d)
             memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
             with left:
-                st.markdown("## " + _("Peak memory of one head"), anchors=False)
-                st.caption(setting)
+                st.markdown("## " + _("Peak memory at head size {d}", d=costs[0].d), anchors=False)
                 show_costs(
                     memory,
                     ALGORITHM_NAMES,
-                    _("memory in MiB, without q, k and v"),
+                    _("memory without q, k, v (MiB)"),
                     f"{key}.memory",
                     marked_length=mark,
                     marks_crossing=True,
                 )
             with right:
-                st.markdown("## " + _("Multiply-adds of one head"), anchors=False)
-                st.caption(setting)
+                st.markdown("## " + _("Multiply-adds at head size {d}", d=costs[0].d), anchors=False)
                 show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work", marks_crossing=True)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
@@ -193,7 +194,22 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
         "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. "
         "With d features per key, a state has d² numbers, so both are equally large at n = d² (dotted line)."
     )
-    return Finding(memory_text.text, paragraph(memory_text.explanation, crossing_text, explanation, agreement))
+    parts = (memory_text.explanation, _reason_for_chunks(costs), crossing_text, explanation, agreement)
+    return Finding(memory_text.text, paragraph(*parts))
+
+
+def _reason_for_chunks(costs: Sequence[CostRow]) -> str:
+    """Return why training uses the chunked form although the recurrent form needs less work; empty if it needs more."""
+    work = {each: {row.n: row.multiply_adds for row in costs if row.algorithm == each} for each in ALGORITHM_NAMES}
+    n = max(work["chunked"].keys() & work["recurrent"].keys(), default=None)
+    if n is None or work["chunked"][n] <= work["recurrent"][n]:
+        return ""
+    return _(
+        "At {n:,} tokens, the chunked form needs {ratio} times as many multiply-adds as the recurrent form. Training "
+        "still uses chunks, because all tokens of a chunk are computed in parallel.",
+        n=n,
+        ratio=number(work["chunked"][n] / work["recurrent"][n], 2),
+    )
 
 
 def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
@@ -228,7 +244,7 @@ def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:
-    """Return sentences about the difference between the algorithms' outputs, and about the counted multiply-adds."""
+    """Return sentences about the difference between the algorithms' outputs, and about variants without cumsum."""
     single, double = (
         at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
         for name in DTYPES
@@ -250,10 +266,6 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
         )
         if without_cumsum
         else "",
-        _(
-            "Costs are counted on random inputs, in which each query, key and value has d entries. Only the "
-            "multiply-adds of matrix products are counted."
-        ),
     )
 
 

@@ -34,8 +34,8 @@ def show() -> None:
                 "upper quartile is below 1 from length b on. *No clear difference* means that the quartiles of the "
                 "ratio at the longest length lie on both sides of 1.\n\n"
                 "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
-                "For a decode step, the chart and the table add the cache or state that the step reads. On the CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is "
-                "used.\n\n"
+                "For a decode step, the chart and the table add the cache or state that the step reads. On the "
+                "CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is used.\n\n"
                 "**Inputs.** Queries, keys and values are drawn from a normal distribution, and the batch size is 1. "
                 "Times hardly depend on the values.",
                 tail=FITTED_LENGTHS,

@@ -35,12 +35,12 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
         "**Linear treats token 2 “t\\_2” like any other token: it receives 3.3% of the weight (equal weights: 3.3%). "
-        "With Half, this token receives only 2.8 × 10⁻⁷%.** The weights at the top are medians over the rows 20 to 39. "
+        "Half gives this token only 2.8 × 10⁻⁷%.** The weights at the top are medians over the rows 20 to 39. "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. "
         "With softmax, the weight depends on the query: its median is 3.3%. It varies from 2.5% to 4.8%."
     )
     slow = line("Slow", "factor", decay=0.9)
-    assert "With Half, this token receives only" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, (
+    assert "Half gives this token only" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, (
         "the smallest median"
     )
     assert "only" not in summary([line("Softmax"), LINEAR], 2, LABELS).text
@@ -68,9 +68,9 @@ def test_a_slow_decay_is_not_in_the_headline():
 def test_the_weight_of_the_first_quarter_in_the_last_row_is_named():
     assert quarter_text([line("Softmax"), LINEAR, line("Slow", "factor", decay=0.9), HALF], 10).replace(
         "\N{NO-BREAK SPACE}", " "
-    ) == ("In the last row, the first 10 tokens receive 25% with Linear, 25% with softmax and 9.3 × 10⁻⁸% with Half.")
+    ) == ("In the last row, the first 10 tokens receive 25% from Linear, 25% from softmax and 9.3 × 10⁻⁸% from Half.")
     assert quarter_text([line("Softmax"), LINEAR], 1) == (
-        "In the last row, the first token receives 2.5% with Linear and 2.5% with softmax."
+        "In the last row, the first token receives 2.5% from Linear and 2.5% from softmax."
     )
 
 
@@ -95,7 +95,7 @@ def test_the_fitted_laws_name_the_decay_of_each_line():
     assert fitted_laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert fitted_laws([LINEAR, unfitted]) == f"{LAW}."
     assert fitted_laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}. With Half, the weight of this token is multiplied by 0.50 at each later token, on average."
+        f"{LAW}. Half multiplies the weight of this token by 0.50 at each later token, on average."
     )
     assert fitted_laws([line("Linear", "power", token=39), HALF]) == ""
 
@@ -110,7 +110,7 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     for name, attention in (
         ("Softmax", ac.get("softmax")),
         ("Linear", ac.get("linear", feature_map="exp")),
-        ("Retention, γ = 0.9", retention),
+        ("Retention · γ 0.9", retention),
     ):
         weights = causal_weights(record, attention, head=1)
         np.testing.assert_allclose(curves[name][0], np.arange(3, 24))
@@ -119,11 +119,11 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     np.testing.assert_allclose(curves["equal weights"][1], 100 / np.arange(4, 25))
     table = at.dataframe[0].value.set_index("Variant")
     end = causal_weights(record, retention, head=1)[-1, 3]
-    assert float(table.loc["Retention, γ = 0.9", "weight in last row, %"]) == pytest.approx(100 * end, rel=5e-3)
-    assert 0.8 < float(table.loc["Retention, γ = 0.9", "kept per token"]) < 1
-    assert table.loc["Retention, γ = 0.9", "fit from row"] == "10"
+    assert float(table.loc["Retention · γ 0.9", "weight in last row, %"]) == pytest.approx(100 * end, rel=5e-3)
+    assert 0.8 < float(table.loc["Retention · γ 0.9", "kept per token"]) < 1
+    assert table.loc["Retention · γ 0.9", "fit from row"] == "10"
     assert list(table.loc["Linear", ["kept per token", "half-life"]]) == ["—", "—"]
-    assert table.loc["Softmax", "power of i"] == table.loc["Retention, γ = 0.9", "power of i"] == "—"
+    assert table.loc["Softmax", "power of i"] == table.loc["Retention · γ 0.9", "power of i"] == "—"
     share = 100 * causal_weights(record, ac.get("softmax"), head=1)[-1, :6].sum()
     assert table.loc["Softmax", "first quarter, %"] == pytest.approx(share)
     medians = [
@@ -134,14 +134,14 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     assert f" {linear} of the weight" in spoken(at)
     assert f"its median is {softmax}." in spoken(at)
     forgets = medians[2] < np.median(1 / np.arange(13, 25)) / 2
-    assert (f"With Retention, γ = 0.9, this token receives only {decayed}." in spoken(at)) == forgets
+    assert (f"Retention with γ = 0.9 gives this token only {decayed}." in spoken(at)) == forgets
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
     """Check the order: the chosen values are in the order in which they were selected."""
     at = open_view("fading", c_decays=[0.95, 0.5])
     drawn = [name for trace in charts(at)[0]["data"] if "γ" in (name := trace["name"])]
-    assert drawn == ["Retention, γ = 0.5", "Retention, γ = 0.95"]
+    assert drawn == ["Retention · γ 0.5", "Retention · γ 0.95"]
     assert "On the logarithmic axis, weights below 1 × 10⁻⁶% are not drawn." in spoken(at)
     [code] = [block.value for block in at.code if "causal_weights" in block.value]
     assert code.index("decay~0.5'") < code.index("decay~0.95'")

@@ -45,10 +45,12 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     assert "In published models, latent attention and quantised keys can generate text" in text
     constant = found["Memory"].str.endswith("B").sum()
     assert (
-        f"As computed here, {len(able)} of {len(found)} variants can generate text. {constant} of these need only "
-        "constant memory, but" in text
+        f"{len(able)} of {len(found)} variants can generate text, because they need no later tokens. {constant} of "
+        "these need only constant memory, but" in text
     )
-    assert " The remaining 10 variants, such as Nyström, cannot generate text, because" in text
+    assert (
+        " The remaining 10 variants, such as Nyström, cannot generate text in the form computed here, because" in text
+    )
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4} B per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4} B"
     growing = found["Memory"].str.endswith("per token").sum()
@@ -195,11 +197,12 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"])) == (
-        "**As computed here, 3 of 5 variants can generate text. 2 of these need only constant memory, but cannot "
-        "recall all tokens.** "
+        "**3 of 5 variants can generate text, because they need no later tokens. 2 of these need only "
+        "constant memory, but cannot recall all tokens.** "
         "Softmax keeps every token, so its memory grows. After 16,384 tokens, softmax stores about 2,000 times as much "
         "as Linear. Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
-        "such as Nyström, cannot generate text, because the output at each position depends on later tokens."
+        "such as Nyström, cannot generate text in the form computed here, because the output at each position depends "
+        "on later tokens."
     )
 
 

@@ -49,8 +49,16 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
     assert output_distance(grown(), 0, ("a", "b_", "c"), "Linear").startswith("Linear has read 1 token: “a”. ")
     assert full_text(state_size(grown(), "Linear")) == (
         "**Linear merges all tokens into a state of 8 numbers. From 2 tokens on, softmax's key-value cache is "
-        "larger.** Softmax stores the key and the value of every token (5 numbers per token)."
+        "larger.** Matrix S has 6 of these numbers, and z, the sum of all φ(k), has 2. Softmax stores "
+        "the key and the value of every token (5 numbers per token)."
     )
+
+
+def test_the_headline_gives_the_parts_of_a_state_that_is_more_than_one_matrix():
+    matrix = replace(grown(), keys=None, state_size=6)
+    assert " of these numbers" not in state_size(matrix, "DeltaNet").text
+    means = replace(matrix, state_size=9)
+    assert state_size(means, "Delta").text.endswith("Matrix S has 6 of these numbers, and 3 are running means.")
 
 
 def weights(fades=0.0, erases=None, along=False):

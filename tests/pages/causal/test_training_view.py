@@ -55,7 +55,8 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     assert "For Cosine, cumsum takes" in spoken(at)
     assert "**Performer · features 8**" in next(c.value for c in at.caption if "No cumsum form" in c.value)
     captions = [each.value for each in at.caption]
-    assert captions.count("Counted, not timed, on random inputs with head size d = 16.") == 2
+    headings = [each.value for each in at.markdown]
+    assert {"## Peak memory at head size 16", "## Multiply-adds at head size 16"} <= set(headings)
     assert "Counted, not timed, for one head of size d = 8, the head size of the chosen input." in captions
     [pays] = [found for name, found in points(at, MEMORY).items() if PAYS_FROM.fullmatch(name)]
     assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
@@ -145,6 +146,19 @@ def test_the_headline_reports_the_memory_crossing():
     )
     unknown = [row for row in counts(*PAYS) if row.algorithm != "chunked"]
     assert full_text(summary(24, [*AGREED, *unknown], "Linear")).startswith("All algorithms give the **same output**")
+
+
+@pytest.mark.parametrize(("work", "reason"), [(30, "needs 3 times as many multiply-adds as the recurrent"), (10, "")])
+def test_the_reason_for_chunks_is_given_if_the_recurrent_form_needs_less_work(work, reason):
+    forms = {"chunked": work, "recurrent": 10}
+    more = [
+        CostRow(variant="linear", algorithm=form, n=64, d=8, multiply_adds=each, peak_bytes=200)
+        for form, each in forms.items()
+    ]
+    costs = [row for row in counts(*PAYS) if (row.algorithm, row.n) != ("chunked", 64)]
+    text = full_text(summary(24, [*AGREED, *costs, *more], "Linear"))
+    assert (f"At 64 tokens, the chunked form {reason} form. Training still uses chunks" in text) == bool(reason)
+    assert ("Training still uses chunks" in text) == bool(reason)
 
 
 @pytest.mark.parametrize(("n", "cut"), [(256, False), (300, True)])

@@ -469,11 +469,19 @@ def test_every_row_of_the_table_is_at_the_same_length():
         "—",
         1.0,
     )
-    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64, MEBIBYTES)["time ÷ softmax's time (median)"] is None
+    assert (
+        table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64, MEBIBYTES)["time ÷ softmax's time (median)"]
+        is None
+    )
     unmeasured = table.row(line("local"), 32, MEBIBYTES)
     assert [
         unmeasured[name]
-        for name in ("time at n = 32 (ms)", "time ÷ softmax's time (median)", "peak memory (MiB)", "quartiles of the time (ms)")
+        for name in (
+            "time at n = 32 (ms)",
+            "time ÷ softmax's time (median)",
+            "peak memory (MiB)",
+            "quartiles of the time (ms)",
+        )
     ] == [None] * 4
 
 
@@ -783,15 +791,15 @@ def test_empty_cells_are_explained():
     )
     alone = table.row(line("local", points=variant_points(RUN, "local")[:1], ratios=[]), 16, MEBIBYTES)
     assert table.empty_cells([alone], list(alone), 16) == (
-        "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (median) (softmax was "
-        "not measured at this length); exponent a of time ∝ nᵃ, R² of the fit of time ∝ nᵃ and exponent a of "
-        "multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (multiply-adds have a formula "
+        "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (median) "
+        "(softmax was not measured at this length); exponent a of time ∝ nᵃ, R² of the fit of time ∝ nᵃ and exponent a "
+        "of multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (multiply-adds have a formula "
         "only for a forward pass)."
     )
     unmeasured = table.row(line("local"), 32, MEBIBYTES)
     assert table.empty_cells([unmeasured], table.first_columns(32, MEBIBYTES, several_runs=True), 32) == (
-        "Some cells are empty: time at n = 32 (ms) (not measured at this length); time ÷ softmax's time (median) (softmax was "
-        "not measured at this length)."
+        "Some cells are empty: time at n = 32 (ms) (not measured at this length); time ÷ softmax's time (median) "
+        "(softmax was not measured at this length)."
     )
 
 
