@@ -79,20 +79,21 @@ def added_rope(title: str) -> str:
     """
     rotary = next(info for info in BUILT_IN if info.rotary)
     return _(
-        "{model} was trained without RoPE, and is not retrained here. {rotary} was trained with RoPE.",
+        "{model} was trained without RoPE and is not retrained here. To see a model that was trained with RoPE, open "
+        "{rotary}.",
         model=title,
         rotary=f"[{rotary.title}](#?model={rotary.key}&causal=1)",
     )
 
 
 def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
-    """Return the finding about the chosen measure; its explanation includes notes on distant pairs and on RoPE."""
+    """Return the finding about the chosen measure, with notes on a model without RoPE and on distant pairs."""
     finding = measure_finding(rows, measurement)
     if isinstance(finding, str) or measurement.options.distance == "alone":
         return finding
     pairs = _("Averages at larger distances include fewer pairs of tokens.")
     title = trained_without_rope(measurement.source)
-    return Finding(finding.text, paragraph(finding.explanation, pairs, added_rope(title) if title else ""))
+    return Finding(paragraph(finding.text, added_rope(title) if title else ""), paragraph(finding.explanation, pairs))
 
 
 def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:

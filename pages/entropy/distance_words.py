@@ -44,29 +44,19 @@ def weights_by_form(
         finding = ""
     elif shares[ROTATED] * SAME_RATIO < plain:
         finding = (
-            _(
-                "**Adding RoPE to {model}, which was trained without it, makes its attention more local here.**",
-                **values,
-            )
+            _("**Adding RoPE to {model} makes its attention more local here.**", **values)
             if without_rope
             else _("**RoPE makes attention more local here.**")
         )
     elif shares[ROTATED] > SAME_RATIO * plain:
         finding = (
-            _(
-                "**Adding RoPE to {model}, which was trained without it, makes its attention less local here.**",
-                **values,
-            )
+            _("**Adding RoPE to {model} makes its attention less local here.**", **values)
             if without_rope
             else _("**RoPE makes attention less local here.**")
         )
     else:
         finding = (
-            _(
-                "**Adding RoPE to {model}, which was trained without it, hardly changes the locality of its attention "
-                "here.**",
-                **values,
-            )
+            _("**Adding RoPE to {model} hardly changes the locality of its attention here.**", **values)
             if without_rope
             else _("**RoPE hardly changes the locality of attention here.**")
         )

@@ -16,6 +16,7 @@ from app.lessons.screen import Screen
 from app.measures import CurveMeasure, VariantMeasure
 from app.state.session import REFERENCE
 from app.ui import palette, variant_picker
+from app.ui.lazy import lazy_popover
 from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, enumeration
 from app.words.labels import every_key, label
@@ -47,15 +48,20 @@ class Line:
     dash: str = "solid"
 
 
-def show_controls(measurement: Measurement) -> None:
-    """Draw the choice of the measure, and the other scalings of softmax with their settings."""
-    EntropyOptions.measure.draw()
+def show_scalings() -> None:
+    """Draw a chip that names the chosen scalings of softmax, and opens their choice and settings."""
     names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("Without 1/√d")}
-    EntropyOptions.scales.draw(format_func=names.__getitem__)
-    if "log_n" in measurement.options.scales:
-        EntropyOptions.base.draw()
-    if "temperature" in measurement.options.scales:
-        EntropyOptions.temperature.draw()
+    chosen = EntropyOptions.scales.value
+
+    def draw() -> None:
+        EntropyOptions.scales.draw(format_func=names.__getitem__)
+        if "log_n" in chosen:
+            EntropyOptions.base.draw()
+        if "temperature" in chosen:
+            EntropyOptions.temperature.draw()
+
+    label_ = enumeration(names[scale] for scale in chosen) or _("Other softmax scalings")
+    lazy_popover(label_, draw, key="entropy.scales", icon=":material/tune:")
 
 
 def lines_by_word(measurement: Measurement) -> dict[str, Line]:
@@ -310,7 +316,7 @@ VIEW = View(
     heading=N_("Does attention spread over more keys as the text grows?"),
     variants=lambda measurement: list(lines_by_word(measurement)),
     arguments=lambda measurement: (list(lines_by_word(measurement)),),
-    controls_in_settings=show_controls,
+    controls_in_settings=lambda measurement: EntropyOptions.measure.draw(),
     describe=describe,
     chart=chart,
     table=table,

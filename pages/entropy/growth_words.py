@@ -95,20 +95,20 @@ def main_finding(
     values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys as the length grows. Their share of "
-            "{keys} stays about the same.**",
+            "**{where}, attention spreads from {few} to {many} effective keys (keys of equal weight) as the length "
+            "grows. Their share of {keys} stays about the same.**",
             **values,
         )
     elif growth < 1:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys as the length grows, but over a smaller "
-            "share of {keys}.**",
+            "**{where}, attention spreads from {few} to {many} effective keys (keys of equal weight) as the length "
+            "grows, but over a smaller share of {keys}.**",
             **values,
         )
     else:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys as the length grows, and over a larger "
-            "share of {keys}.**",
+            "**{where}, attention spreads from {few} to {many} effective keys (keys of equal weight) as the length "
+            "grows, and over a larger share of {keys}.**",
             **values,
         )
     cause = _("Softmax gives every key some weight, so every additional key takes a share.")

@@ -44,13 +44,15 @@ VARIES = N_(
 """Findings about the sum of the weights of squared ReLU after a division by n, to be translated."""
 MIN_MISFIT = 0.05
 """Smallest difference between the last total and the fitted power, as a share of the latter, that the text names."""
+RAISED = str.maketrans("0123456789.-", "⁰¹²³⁴⁵⁶⁷⁸⁹·⁻")
+"""Characters of a number, and the raised characters that represent them."""
 MAX_DENSE_TICKS = 6
 """Largest number of lengths, and largest ratio of totals, for which an axis has other ticks than powers of two."""
 
 
 def power(exponent: float) -> str:
-    """Return a power of n as text. Raised digits are not used, because a raised decimal point is hard to see."""
-    return f"n^{round(exponent, 2) + 0.0:.2f}"
+    """Return a power of n as text, such as n⁰·³⁹; Unicode has no raised full stop."""
+    return "n" + f"{round(exponent, 2) + 0.0:.2f}".translate(RAISED)
 
 
 def level_ticks(levels: Sequence[float]) -> dict[float, str] | None:
@@ -128,7 +130,7 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
         _growth_text(*exponents), _misfit(relu2, other) if len(set(map(_side, exponents))) == 1 else ""
     )
     return Finding(
-        paragraph(_weight_sums(relu2, *map(_side, exponents)), purpose), paragraph(terms, total, growth_text, why, text)
+        paragraph(_weight_sums(relu2, *map(_side, exponents)), purpose), paragraph(growth_text, text, terms, total, why)
     )
 
 

@@ -34,6 +34,7 @@ def top() -> tuple[DeltaGenerator, Measurement]:
         if has_variants:
             with st.container():
                 variant_picker.show()
+            growth.show_scalings()
         settings = st.container(width="content")
     if has_variants:
         variant_picker.show_left_out()

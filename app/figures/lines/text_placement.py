@@ -55,7 +55,8 @@ def find_side(
 ) -> tuple[str, Box]:
     """Return the first of ``SIDES`` with room for a text, and the text's rectangle.
 
-    If no side has room, return the first side on which the right end of the chart does not cut the text off.
+    If no side has room, return the first side on which the right end of the chart does not cut the text off,
+    preferably one on which the text crosses no line and no other text.
 
     Args:
         point: the point in pixels.
@@ -72,8 +73,14 @@ def find_side(
             has_room = box.left >= size[0] and box.right <= width
             if has_room and not any(map(box.overlaps, boxes)) and not any(map(padded_box.is_crossed, paths)):
                 return side, box
-    uncut = ((side, _box(*point, *size, side)) for side in SIDES)
-    return next(each for each in uncut if each[1].right <= width or each[0].endswith("left"))
+    placed = ((side, _box(*point, *size, side)) for side in SIDES)
+    uncut = [each for each in placed if each[1].right <= width or each[0].endswith("left")]
+    free = (
+        each
+        for each in uncut
+        if each[1].left >= 0 and not any(map(each[1].overlaps, boxes)) and not any(map(each[1].is_crossed, paths))
+    )
+    return next(free, uncut[0])
 
 
 def find_rise(

@@ -36,7 +36,10 @@ def test_the_default_text_has_a_headline():
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**In this text, attention spreads from " in spoken(at)
-    assert " effective keys as the length grows, but over a smaller share of all keys.**" in spoken(at)
+    assert (
+        " effective keys (keys of equal weight) as the length grows, but over a smaller share of all keys.**"
+        in spoken(at)
+    )
     assert "This flattens the weights in texts of fewer than 512 tokens." in spoken(at)
 
 
@@ -319,7 +322,10 @@ def test_causal_uniform_attention_averages_visible_keys(unit):
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     y = list(points(at)["Softmax"].values())
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    assert f"attention spreads from {few} to {many} effective keys as the length grows, but" in spoken(at)
+    assert (
+        f"attention spreads from {few} to {many} effective keys (keys of equal weight) as the length grows, but"
+        in spoken(at)
+    )
 
 
 def test_variants_without_causal_form_are_explained_and_long_texts_have_no_buttons():
@@ -329,6 +335,20 @@ def test_variants_without_causal_form_are_explained_and_long_texts_have_no_butto
         c.value == refusal_text(f"{ac.variant('linformer').title} cannot be causal: {reason}") for c in at.caption
     )
     assert not [b for b in at.button if b.label == "A longer text"]
+
+
+@pytest.mark.parametrize(
+    ("scales", "label"),
+    [
+        ([], "Other softmax scalings"),
+        (["log_n"], "Log n scaling"),
+        (["log_n", "unscaled"], "Log n scaling and Without 1/√d"),
+    ],
+)
+def test_a_chip_names_the_scalings(scales, label):
+    at = open_entropy(variants=chosen("softmax"), h_scales=scales)
+    [chip] = [each for each in at.main.get("popover") if each.proto.popover.label == label]
+    assert chip.proto.popover.icon == ":material/tune:"
 
 
 @pytest.mark.parametrize("line", ["median", "mean"])

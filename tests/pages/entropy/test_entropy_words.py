@@ -52,7 +52,8 @@ TOO_FEW = "A longer input shows the effect of the length more clearly:"
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
     assert growth.share_texts(line(n16=4.0, n256=last), causal=False) == ["25% of all keys", "", share]
     assert full_text(growth_words.main_finding(line(n16=4.0, n256=last), None)) == (
-        f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length grows{finding}.** At "
+        f"**On this input, attention spreads from 4 to {last:.0f} effective keys (keys of equal weight) as the length "
+        f"grows{finding}.** At "
         f"256 tokens, the weight is spread as widely as equal weights on {last:.0f} keys (the number of effective "
         f"keys). Effective keys make up 25% of all keys at 16 tokens and {share} at 256 tokens. Softmax gives every "
         "key some weight, so every additional key takes a share."
@@ -205,7 +206,9 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = full_text(growth_words.main_finding(line(n16=4.0, n256=last), None))
-    assert ("attention spreads from 4 to 4.2 effective keys as the length grows, " in text) == spreads
+    assert (
+        "attention spreads from 4 to 4.2 effective keys (keys of equal weight) as the length grows, " in text
+    ) == spreads
     still = (
         "**On this input, attention does not spread over more keys as the length grows.** At 256 tokens, the weight "
     )
@@ -271,45 +274,45 @@ def power(exponent):
 @pytest.mark.parametrize(
     ("exponent", "verdict", "found"),
     [
-        (0.94, "{start} as large, but {relu2} only 14 times, so {weights} falls by 15%.", "n^0.94"),
+        (0.94, "{start} as large, but {relu2} only 14 times, so {weights} falls by 15%.", "n⁰·⁹⁴"),
         (
             0.96,
             "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
-            "n^0.96",
+            "n⁰·⁹⁶",
         ),
         (
             1.04,
             "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
-            "n^1.04",
+            "n¹·⁰⁴",
         ),
-        (1.06, "{start} as large and {relu2} 19 times, so {weights} grows.", "n^1.06"),
-        (0.02, "{start} as large, but {relu2} only 1.1 times, so {weights} falls by 93%.", "n^0.02"),
-        (0.01, "{start} as large, but {relu2} hardly grow, so {weights} falls by 94%.", "n^0.01"),
+        (1.06, "{start} as large and {relu2} 19 times, so {weights} grows.", "n¹·⁰⁶"),
+        (0.02, "{start} as large, but {relu2} only 1.1 times, so {weights} falls by 93%.", "n⁰·⁰²"),
+        (0.01, "{start} as large, but {relu2} hardly grow, so {weights} falls by 94%.", "n⁰·⁰¹"),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found):
     relu2, weights, start = "the row totals", "the sum of the weights", "No. From 16 to 256 tokens, n becomes 16 times"
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
         f"**{verdict.format(relu2=relu2, weights=weights, start=start)}** Dividing by n is simpler than dividing by "
-        "the total, and as good if the total is proportional to n. Squared ReLU attention uses relu(logit)² where "
-        "softmax uses exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of the "
-        f"row's weights. The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of "
-        "the values, multiplied by the sum of the weights. The totals of softmax, which divides each row by its total, "
-        "grow approximately as n^1.50."
+        "the total, and as good if the total is proportional to n. The totals of squared ReLU grow approximately as "
+        f"{found}. The totals of softmax, which divides each row by its total, grow approximately as n¹·⁵⁰. Squared "
+        "ReLU attention uses relu(logit)² where softmax uses exp(logit). A row's total is the sum of these terms. "
+        "Divided by n, the total is the sum of the row's weights. The output is the weighted mean of the values, "
+        "multiplied by the sum of the weights."
     )
 
 
 def test_a_rounded_exponent_of_zero_has_no_minus_sign():
     text = full_text(normalizer.main_finding({"softmax": power(-0.003), "relu2": power(-0.002)}))
     assert "fall approximately" not in text
-    assert text.count("n^0.00") == 2
+    assert text.count("n⁰·⁰⁰") == 2
 
 
 @pytest.mark.parametrize(("softmax", "relu2"), [(-0.1, 0.2), (0.1, -0.8)])
 def test_totals_with_a_negative_exponent_fall(softmax, relu2):
     text = full_text(normalizer.main_finding({"softmax": power(softmax), "relu2": power(relu2)}))
-    assert ("by its total, fall approximately as n^-0.10." in text) == (softmax < 0)
-    assert ("The totals of squared ReLU fall approximately as n^-0.80." in text) == (relu2 < 0)
+    assert ("by its total, fall approximately as n⁻⁰·¹⁰." in text) == (softmax < 0)
+    assert ("The totals of squared ReLU fall approximately as n⁻⁰·⁸⁰." in text) == (relu2 < 0)
 
 
 @pytest.mark.parametrize(
@@ -318,14 +321,14 @@ def test_totals_with_a_negative_exponent_fall(softmax, relu2):
         (
             1.2,
             "n becomes 256 times as large, but the row totals only 111 times, so the sum of the weights falls by 56%.",
-            "n^1.20",
+            "n¹·²⁰",
         ),
         (
             1.02,
             "n becomes 256 times as large, but the row totals only 68 times, so the sum of the weights falls by 74%.",
-            "n^1.02",
+            "n¹·⁰²",
         ),
-        (1.5, "the row totals do not grow as one power of n, so the sum of the weights changes.", "n^1.50"),
+        (1.5, "the row totals do not grow as one power of n, so the sum of the weights changes.", "n¹·⁵⁰"),
     ],
 )
 def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, explanation):
@@ -340,8 +343,8 @@ def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, expl
 def test_softmax_with_changing_growth_has_the_power_of_the_longest_lengths_too():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
     text = full_text(normalizer.main_finding({"softmax": bent, "relu2": power(0.5)}))
-    [fit] = re.findall(r"by its total, change as n\^(0\.\d\d) over all lengths, but as n\^1.20 over", text)
-    assert 0.5 < float(fit) < 1.1, "the power over all lengths is between those of the two halves"
+    [fit] = re.findall(r"by its total, change as n(⁰·..) over all lengths, but as n¹·²⁰ over", text)
+    assert "⁰·⁵⁰" < fit < "⁰·⁹⁹", "the power over all lengths is between those of the two halves"
 
 
 @pytest.mark.parametrize(
@@ -357,7 +360,7 @@ def test_a_total_that_leaves_its_fit_at_the_end_is_described(last, words):
 
 def test_a_total_without_growth_gets_no_verdict():
     alone = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": spread([(16, 1.0)])}))
-    assert alone.endswith("approximately as n^1.50.")
+    assert alone.endswith("approximately as n¹·⁵⁰.")
     short = {"softmax": spread([(16, 1.0)]), "relu2": power(1)}
     assert full_text(normalizer.main_finding(short)) == (
         "These lengths are too few or too close together to measure growth. Use a longer input."
@@ -699,8 +702,8 @@ def test_totals_that_differ_little_have_more_ticks(levels, ticks):
 def test_built_in_models_without_rope_are_known(source, expected):
     assert distance.trained_without_rope(source) == expected
     assert distance.added_rope("MiniLM-L6") == (
-        "MiniLM-L6 was trained without RoPE, and is not retrained here. [SmolLM2-135M](#?model=smollm2&causal=1) was "
-        "trained with RoPE."
+        "MiniLM-L6 was trained without RoPE and is not retrained here. To see a model that was trained with RoPE, open "
+        "[SmolLM2-135M](#?model=smollm2&causal=1)."
     )
 
 

@@ -793,8 +793,8 @@ def test_empty_cells_are_explained():
     assert table.empty_cells([alone], list(alone), 16) == (
         "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (median) "
         "(softmax was not measured at this length); exponent a of time ∝ nᵃ, R² of the fit of time ∝ nᵃ and exponent a "
-        "of multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (multiply-adds have a formula "
-        "only for a forward pass)."
+        "of multiply-adds ∝ nᵃ (at least two lengths are needed); multiply-adds by formula (multiply-adds have a "
+        "formula only for a forward pass)."
     )
     unmeasured = table.row(line("local"), 32, MEBIBYTES)
     assert table.empty_cells([unmeasured], table.first_columns(32, MEBIBYTES, several_runs=True), 32) == (
