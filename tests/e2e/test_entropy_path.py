@@ -45,7 +45,7 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     page.get_by_role("combobox", name="Vertical axis").click()
     page.get_by_role("option", name="Normalised H / log n").click()
     page.keyboard.press("Escape")
-    press(page, "Log n scaling")
+    page.get_by_role("button", name="Log n scaling", exact=True).click()
     page.get_by_text("Without 1/√d", exact=True).click()
     page.keyboard.press("Escape")
     expect(chart(page).locator(NAMED, has_text="without 1/√d")).to_be_visible()

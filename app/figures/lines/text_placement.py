@@ -55,8 +55,8 @@ def find_side(
 ) -> tuple[str, Box]:
     """Return the first of ``SIDES`` with room for a text, and the text's rectangle.
 
-    If no side has room, return the first side on which the right end of the chart does not cut the text off,
-    preferably one on which the text crosses no line and no other text.
+    If no side has room, return the first side on which the right end of the chart does not cut the text off. Sides on
+    which the text crosses no line and no other text are preferred.
 
     Args:
         point: the point in pixels.
