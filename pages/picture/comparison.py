@@ -10,9 +10,8 @@ import attention_core as ac
 from app.jobs import cached
 from app.picture_board import Tile
 from app.state.session import REFERENCE, SharedOptions
-from app.words.finding import Lines
-from app.words.i18n import _, paragraph
-from app.words.labels import in_words, setting_name
+from app.words.finding import Finding, Lines
+from app.words.i18n import _
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.experiments.denoising import budgets, image_columns, square_form
 from attention_core.experiments.performer_error import effective_features
@@ -53,7 +52,6 @@ def subject(images: Images) -> Subject:
         findings=_findings(images),
         units=words.units(),
         legend=words.legend(images.source.patch, images.source.strength),
-        remarks=[text for text in _remarks(images) if text],
         views={
             "explain": partial(_explain, images),
             "numbers": partial(numbers.show, images),
@@ -64,7 +62,7 @@ def subject(images: Images) -> Subject:
 
 
 def _findings(images: Images) -> Lines:
-    """Return how close the variants come to softmax, which images are almost uniform, and why."""
+    """Return which variants come close to softmax, whether square windows are better, and which images are uniform."""
     mean_like = [each for each, image in images.variants.items() if words.is_almost_mean(image)]
     titles = {name(each): image for each, image in images.variants.items()}
     qkv = cached.record(images.source, images.source.size**2)
@@ -72,7 +70,10 @@ def _findings(images: Images) -> Lines:
     causes = _causes(mean_like, images.source, qkv)
     noisy, softmax = images.noisy.psnr, _softmax_image(images)
     removal = words.noise_removal(softmax, noisy)
-    return words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr)
+    first, uniform = words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr)
+    windows = list(_window_findings(images))
+    above = [Finding(each.text) for each in (*windows, *uniform)]
+    return [first, above, *([Finding("", each.explanation)] for each in (*windows, *uniform))]
 
 
 def _softmax_image(images: Images) -> DenoisedImage:
@@ -94,18 +95,17 @@ def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -
     return {each: cause for each, cause in (merged | causes).items() if cause}
 
 
-def _remarks(images: Images) -> Iterator[str]:
-    """Yield texts that compare a square window with windows along the row of the same size or cost; may be empty."""
-    side, noise = images.source.size, images.source.noise
+def _window_findings(images: Images) -> Iterator[Finding]:
+    """Yield a finding that compares a square window with windows along the row of the same cost or size, if shown."""
+    side = images.source.size
     for attention in SharedOptions.variants.value:
         square_attention = square_form(attention, side)
         if attention.key != "local" or square_attention not in images.variants:
             continue
         row, square = _window(images, attention), _window(images, square_attention)
-        yield paragraph(words.square_per_pixel(row, square, noise), words.square_cost(square, side**2))
         wider = [each for each in budgets(attention, side**2) if _cost(images, each) <= square.cost]
-        if wider:
-            yield words.square_per_cost(_window(images, wider[-1]), square, noise)
+        text = words.window_finding(_window(images, wider[-1]), square) if wider else ""
+        yield Finding(text, words.window_explanation(row, square, side**2))
 
 
 def _cost(images: Images, attention: ac.Attention) -> float:
@@ -113,12 +113,10 @@ def _cost(images: Images, attention: ac.Attention) -> float:
 
 
 def _window(images: Images, attention: ac.Attention) -> words.Window:
-    """Return the image of a variant with a window, with the window's pixels; a square window is named by its side."""
+    """Return the window of a variant, with the quality of its image and its cost."""
     side, reach = images.source.size, attention.params.window  # type: ignore[attr-defined]
-    is_square = image_columns(attention)
     return words.Window(
-        name=name(attention) if is_square else in_words(f"{name(attention)} · {setting_name('window')} {reach}"),
-        pixels=min(2 * reach + 1, side) ** 2 if is_square else min(2 * reach + 1, side**2),
+        pixels=min(2 * reach + 1, side) ** 2 if image_columns(attention) else min(2 * reach + 1, side**2),
         psnr=cached.denoised(images.source, attention).psnr,
         cost=_cost(images, attention),
     )

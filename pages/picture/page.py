@@ -11,6 +11,7 @@ from app.state.session import SharedOptions
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
+from app.ui.sources import trained_form
 from app.words.finding import text_above
 from app.words.i18n import N_, _, escape_markdown, sentence
 from attention_core.inputs import ImageSource, TrainedSource
@@ -24,7 +25,10 @@ def top() -> Subject:
     """Draw the finding, the open settings and the board, and return the subject."""
     placeholder = st.container(key="picture.headline")
     variant_picker.show_settings(keeps_all=True)
-    chosen = input_panel.require_input(switch=False, kind=panel.shown_kind(SharedOptions.current()))
+    kind = panel.shown_kind(SharedOptions.current())
+    if kind == TrainedSource.key and trained_form.cached_row(SharedOptions.trained.value) is None:
+        placeholder.markdown(_("When the model is trained, you see to which pixels of a digit each variant attends."))
+    chosen = input_panel.require_input(switch=False, kind=kind)
     source, qkv = chosen.source, chosen.qkv
     if isinstance(source, ImageSource):
         qkv = cached.record(source, source.size**2)

@@ -14,7 +14,7 @@ import attention_core as ac
 from app.picture_board import Tile, picture_board
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
-from app.words.finding import Finding, Lines, text_below
+from app.words.finding import Lines, text_below
 from app.words.i18n import _
 from app.words.labels import setting_name
 from attention_core.analysis.denoised_image import cell_side
@@ -42,7 +42,6 @@ class Subject:
         findings: the findings about the images.
         units: what the ranks and numbers on the board are, and how they are computed.
         legend: what the colours on the board are; may be empty.
-        remarks: sentences about some of the images.
         views: functions that draw the views below the board, by the views' names.
     """
 
@@ -54,7 +53,6 @@ class Subject:
     findings: Lines
     units: str
     legend: str = ""
-    remarks: Sequence[str] = ()
     views: Mapping[str, Callable[[], None]]
 
 
@@ -137,9 +135,8 @@ def show(subject: Subject) -> None:
 
 
 def explain(subject: Subject) -> None:
-    """Write the explanations of the findings, and the remarks, as one list."""
-    remarks = [[Finding("", each)] for each in subject.remarks]
-    if text := text_below([*subject.findings, *remarks], as_list=True):
+    """Write the explanations of the findings as a list."""
+    if text := text_below(subject.findings, as_list=True):
         st.markdown(text)
 
 

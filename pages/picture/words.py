@@ -42,19 +42,12 @@ def findings(
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
-        "**{names} returns an almost uniform image, close to the mean of all pixels.**",
-        "**{names} return almost uniform images, close to the mean of all pixels.**",
+        "**{names} returns an almost uniform image.**",
+        "**{names} return almost uniform images.**",
         n=len(grey),
         names=enumeration(grey),
     )
     causes = causes or {}
-    if grey and len(causes) == len(grey):
-        almost_mean = _n(
-            "**With {names}, all pixels get almost the same average, so the image is almost uniform.**",
-            "**With {names}, all pixels get almost the same average, so the images are almost uniform.**",
-            n=len(grey),
-            names=enumeration(grey),
-        )
     first, *others = _best_variants(images, noisy, softmax, costs, removal)
     baselines = "" if math.isinf(noisy) else blurred(images, blur)
     first = Finding(first.text, paragraph(first.explanation, baselines))
@@ -132,27 +125,16 @@ def _best_variants(
             else _("**Softmax removes noise.**")
         )
         removes = most if improves(softmax, noisy) else first
-        return [
-            Finding(removes, reason),
-            _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs),
-        ]
+        return [Finding(removes, reason), _close_variants({name: images[name].psnr for name in better}, softmax, costs)]
     only = _("**Only softmax brings the noisy image closer to the original (higher PSNR).**") if costs else ""
     return [Finding(paragraph(first, only), reason)]
 
 
-def _close_variants(
-    better: Mapping[str, float],
-    images: Mapping[str, DenoisedImage],
-    noisy: float,
-    softmax: float,
-    costs: Mapping[str, float],
-) -> Finding:
-    """Return which variants come close to softmax, and which cheaper one has at least half of softmax's improvement.
+def _close_variants(better: Mapping[str, float], softmax: float, costs: Mapping[str, float]) -> Finding:
+    """Return which variants come close to softmax, and at which cost.
 
     Args:
         better: peak signal-to-noise ratio of each other variant that improves the image, highest first.
-        images: the image that each variant returns.
-        noisy: peak signal-to-noise ratio of the noisy image.
         softmax: peak signal-to-noise ratio of the image of softmax.
         costs: cost of each variant, relative to softmax's.
     """
@@ -169,13 +151,6 @@ def _close_variants(
         )
         return Finding(text)
     high = max(costs[each] for each in near)
-    halfway = [
-        name
-        for name in better
-        if better[name] - noisy >= (softmax - noisy) / 2 and costs[name] < min(costs[each] for each in near)
-    ]
-    cheapest = min(halfway, key=costs.__getitem__, default=None)
-    explanation = _cheapest(cheapest, images, noisy, costs) if cheapest else ""
     if len(near) == 1:
         text = _(
             "**{name} comes within {limit} dB of softmax at {cost} of its cost.**",
@@ -183,39 +158,14 @@ def _close_variants(
             limit=NEAR_SOFTMAX,
             cost=percent(high),
         )
-        return Finding(text, explanation)
+        return Finding(text)
     text = _(
         "**{names} come within {limit} dB of softmax at {cost} of its cost or less.**",
         names=enumeration(near),
         limit=NEAR_SOFTMAX,
         cost=percent(high),
     )
-    return Finding(text, explanation)
-
-
-def _cheapest(name: str, images: Mapping[str, DenoisedImage], noisy: float, costs: Mapping[str, float]) -> str:
-    """Return the PSNR of a cheap variant's image, and of the best and worst other variant with about the same cost.
-
-    Args:
-        name: the variant.
-        images: the image that each variant returns.
-        noisy: peak signal-to-noise ratio of the noisy image.
-        costs: cost of each variant, relative to softmax's.
-    """
-    level = f"{costs[name]:.0%}"
-    same = sorted((each for each in costs if f"{costs[each]:.0%}" == level), key=lambda each: -images[each].psnr)
-    same.remove(name)
-    fields = {"name": name, "psnr": images[name].psnr, "cost": percent(costs[name]), "level": level}
-    if not same or level == "0%":
-        return _("{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.", **fields)
-    others = [
-        _("{name} {psnr:.1f}", name=each, psnr=images[each].psnr)
-        if improves(images[each].psnr, noisy)
-        else _("{name} only {psnr:.1f}", name=each, psnr=images[each].psnr)
-        for each in dict.fromkeys((same[0], same[-1]))
-    ]
-    first = _("{name} reaches {psnr:.1f} dB", **fields)
-    return _("At about {level} of softmax's cost, {results}.", level=level, results=enumeration([first, *others]))
+    return Finding(text)
 
 
 def improves(psnr: float, noisy: float) -> bool:
@@ -238,8 +188,8 @@ def few_features(name: str, effective: float, features: int) -> str:
     if effective >= MAX_FEATURES:
         return ""
     return _n(
-        "With **{name}**, the weights hardly depend on the query, because there is only {n} random feature.",
-        "With **{name}**, the weights hardly depend on the query, because they mostly use one of {n} random features.",
+        "**{name}** has only {n} random feature, so all queries have almost the same weights.",
+        "**{name}** mostly uses one of its {n} random features, so all queries have almost the same weights.",
         n=features,
         name=name,
     )
@@ -288,69 +238,57 @@ class Window:
     """The image that a variant with a window returns.
 
     Attributes:
-        name: name of the variant.
         pixels: number of pixels in the window, far from the edges.
         psnr: peak signal-to-noise ratio of the image in dB.
         cost: cost of the variant, relative to softmax's.
     """
 
-    name: str
     pixels: int
     psnr: float
     cost: float
 
 
-def square_per_pixel(row: Window, square: Window, noise: float) -> str:
-    """Return whether a square window is better than a window along the row; empty if the square has more pixels.
-
-    ``noise`` is the noise level of the image.
-    """
-    if square.pixels > row.pixels:
-        return ""
+def window_finding(wide: Window, square: Window) -> str:
+    """Return whether a 1-D window that costs no more than a square window is better."""
     text = (
-        N_("**At noise {noise:g}, a square window with no more pixels is better than a row:** {results}.")
+        N_(
+            "**A 1-D window of {pixels} pixels is better than a {side} × {side} window and costs no "
+            "more ({row:.1f} and {square:.1f} dB).**"
+        )
+        if round(wide.psnr, 1) > round(square.psnr, 1)
+        else N_(
+            "**A 1-D window of {pixels} pixels, which costs no more than a {side} × {side} window, is "
+            "not better ({row:.1f} and {square:.1f} dB).**"
+        )
+    )
+    return _(text, pixels=wide.pixels, side=math.isqrt(square.pixels), row=wide.psnr, square=square.psnr)
+
+
+def window_explanation(row: Window, square: Window, pixels: int) -> str:
+    """Return whether a square window is better than a 1-D window of as many pixels, and why it costs more.
+
+    Args:
+        row: a 1-D window.
+        square: the square window.
+        pixels: number of pixels of the image.
+    """
+    text = (
+        N_("A {side} × {side} window is better than a 1-D window of {pixels} pixels ({square:.1f} and {row:.1f} dB).")
         if round(square.psnr, 1) > round(row.psnr, 1)
-        else N_("**At noise {noise:g}, a square window with no more pixels is not better than a row:** {results}.")
+        else N_(
+            "A {side} × {side} window is not better than a 1-D window of {pixels} pixels ({square:.1f} "
+            "and {row:.1f} dB)."
+        )
     )
-    results = (
-        _("{name} ({pixels} pixels) reaches {psnr:.1f} dB", name=each.name, pixels=each.pixels, psnr=each.psnr)
-        for each in (square, row)
-    )
-    return _(text, noise=noise, results=enumeration(results))
-
-
-def square_per_cost(row: Window, square: Window, noise: float) -> str:
-    """Return whether a window along the row that costs no more than a square window is better.
-
-    ``noise`` is the noise level of the image.
-    """
-    text = (
-        N_("**At noise {noise:g}, a row that costs no more is better than a square window:** {results}.")
-        if round(row.psnr, 1) > round(square.psnr, 1)
-        else N_("**At noise {noise:g}, a row that costs no more is not better than a square window:** {results}.")
-    )
-    results = (
-        _("{name} (cost {cost}) reaches {psnr:.1f} dB", name=each.name, cost=percent(each.cost), psnr=each.psnr)
-        for each in (row, square)
-    )
-    return _(text, noise=noise, results=enumeration(results))
-
-
-def square_cost(square: Window, pixels: int) -> str:
-    """Return why a square window costs more than its share of the pixels; empty unless it costs at least twice that.
-
-    ``pixels`` is the number of pixels of the image.
-    """
+    compared = _(text, side=math.isqrt(square.pixels), pixels=row.pixels, square=square.psnr, row=row.psnr)
     share = square.pixels / pixels
-    if square.cost < 2 * share:
-        return ""
-    return _(
-        "{square} computes whole rows of the image, so it costs {cost}, although its window contains only {share} of "
-        "the pixels.",
-        square=square.name,
+    reason = _(
+        "The 2-D window costs {cost} of softmax's cost for {share} of the pixels, because it computes whole rows of "
+        "the image.",
         cost=percent(square.cost),
         share=percent(share),
     )
+    return paragraph(compared if square.pixels <= row.pixels else "", reason if square.cost >= 2 * share else "")
 
 
 def definition(patch: int, pixels: int) -> str:
