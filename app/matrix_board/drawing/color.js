@@ -108,7 +108,8 @@ export const PALETTES = {
       [0.72, 0.115, 229],
       [0.83, 0.095, 210],
     ]),
-    negative: ramp([[0.27, 0.015, 40], [0.395, 0.085, 42], [0.53, 0.12, 50], [0.68, 0.135, 62], [0.83, 0.115, 76]]),
+    // The first stop is lighter than zero, so that small negative values are visible.
+    negative: ramp([[0.31, 0.055, 45], [0.42, 0.1, 47], [0.55, 0.125, 53], [0.69, 0.135, 63], [0.83, 0.115, 76]]),
     over: oklch([0.985, 0.015, 205]),
     under: oklch([0.97, 0.06, 95]),
     zero: "#1d1f27",

@@ -57,13 +57,14 @@ def anatomy_of_head(qkv: QKV, attention: Attention, head: int, *, tokens: int | 
     return {name: part.numpy() for name, part in anatomy.items()}
 
 
-def heads_closer_without_inverse(qkv: QKV, attention: Attention) -> int:
-    """Return in how many heads Nyström's product ``left @ right``, without the inverse, is closer to the reference."""
+def heads_closer_without_inverse(qkv: QKV, attention: Attention) -> tuple[int, ...]:
+    """Return the heads in which Nyström's product ``left @ right``, without the inverse, is closer to the reference."""
     heads = (intermediate_results(qkv, attention, head, False) for head in range(len(qkv.q)))
-    return sum(
-        relative_error_of(product(each.parts["left"], each.parts["right"]), each.reference)
+    return tuple(
+        head
+        for head, each in enumerate(heads)
+        if relative_error_of(product(each.parts["left"], each.parts["right"]), each.reference)
         < relative_error_of(each.weights, each.reference)
-        for each in heads
     )
 
 

@@ -22,11 +22,13 @@ from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from pages.inside import pictures
+from pages.inside.headline import needs
 from pages.inside.pictures import RESULT, Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import alternating_colours, coloured_text
 from pages.inside.words.nystrom import (
+    blur_sentence,
     error_caption,
     inverse_count,
     inverse_effect,
@@ -35,6 +37,7 @@ from pages.inside.words.nystrom import (
     inverse_size,
     inverted_sentence,
     landmark_sizes,
+    negative_weights,
     sized,
 )
 
@@ -154,12 +157,7 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
                 drift=max(membership.landmark_drift(x, *_settings(data)) for x in vectors.values()),
             ),
         )
-    discarded = _(
-        "Averaging discards {query:.0%} of the variance of the queries and {key:.0%} of the variance of the keys.",
-        query=lost_shares["query"],
-        key=lost_shares["key"],
-    )
-    return discarded, text
+    return blur_sentence(lost_shares["query"], lost_shares["key"]), text
 
 
 def _factors(data: HeadData) -> Step:
@@ -209,14 +207,15 @@ def _factors(data: HeadData) -> Step:
 
     return Step(
         title=_("Three factors"),
-        headline=inverse_headline(without, error, averaged=m < n),
+        headline=paragraph(inverse_headline(without, error, averaged=m < n), needs(data)),
         mechanism=paragraph(
             _("The product L × R without Z would blur the weights twice.")
             if m == n
             else _("Each landmark is an average of neighbouring tokens, so L and R both blur.")
             if data.setting("method") == "segment_means"
             else _("Each landmark is an average of similar tokens, so L and R both blur."),
-            _("Z is meant to undo one blur. Compare A and L × R with softmax."),
+            _("Z is meant to undo one blur. A is the product of the last three matrices."),
+            negative_weights(data.weights),
         ),
         formula=rf"{symbol(RESULT, 'A')} = "
         rf"{symbol(LEFT, 'L')} \times {symbol(INVERSE, 'Z')} \times {symbol(RIGHT, 'R')}",
@@ -229,9 +228,7 @@ def _factors(data: HeadData) -> Step:
             ""
             if m < n
             else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
-            inverse_count(
-                cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q), without, error
-            ),
+            inverse_count(cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q)),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
         draw=draw,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.words.i18n import _, _n, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from pages.inside.headline import MIN_SHOWN_ERROR
@@ -57,23 +57,27 @@ def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
     )
 
 
-def inverse_count(raised: int, heads: int, without: float, error: float) -> str:
-    """Return the sentence about in how many heads the inverse Z lowers the matrix error; empty for one head.
+def inverse_count(raised: Sequence[int], heads: int) -> str:
+    """Return the sentence about the heads in which the inverse Z lowers the matrix error; empty for one head.
 
     Args:
-        raised: the number of heads in which Z raises the error.
+        raised: the heads in which Z raises the error.
         heads: the number of heads.
-        without: the error without Z in the shown head.
-        error: the error with Z in the shown head.
     """
-    values = {"raised": raised, "lowered": heads - raised, "heads": heads}
     if heads == 1:
         return ""
-    if percent(without) == percent(error):
-        return _("In {raised} of {heads} heads, Z raises the error.", **values)
-    if error < without:
-        return _("In {lowered} of {heads} heads, including this head, Z lowers the error.", **values)
-    return _("In {lowered} of {heads} heads, Z lowers the error; in this head, it raises it.", **values)
+    if not raised:
+        return _("Z lowers the error in all {heads} heads.", heads=heads)
+    if len(raised) == heads:
+        return _("Z raises the error in all {heads} heads.", heads=heads)
+    return _n(
+        "Z lowers the error in {lowered} of {heads} heads, but raises it in head {raised}.",
+        "Z lowers the error in {lowered} of {heads} heads, but raises it in heads {raised}.",
+        n=len(raised),
+        lowered=heads - len(raised),
+        heads=heads,
+        raised=enumeration(map(str, raised)),
+    )
 
 
 def inverse_effect(without: float, error: float, largest: float, *, averaged: bool) -> str:
@@ -92,6 +96,31 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
         "Averaging tokens causes errors in L and R; the large entries of Z (up to ±{largest}) amplify these errors.",
         largest=number(largest),
     )
+
+
+def negative_weights(weights: np.ndarray) -> str:
+    """Return what the orange entries of a Nyström matrix are; empty without negative entries."""
+    if not (weights < 0).any():
+        return ""
+    return _("Orange entries of A are negative weights, which softmax never has. They come from negative entries of Z.")
+
+
+def blur_sentence(query: float, key: float) -> str:
+    """Return what averaging does to the factors L and R.
+
+    Args:
+        query: share of the variance of the queries that averaging discards.
+        key: share of the variance of the keys.
+    """
+    text = (
+        N_(
+            "Averaging blurs the factors L and R: it discards {query:.0%} of the variance of the queries and {key:.0%} "
+            "of the variance of the keys."
+        )
+        if round(100 * max(query, key))
+        else N_("Averaging discards less than 0.5% of the variance of the queries and of the keys.")
+    )
+    return _(text, query=query, key=key)
 
 
 def sized(meaning: str, factor: np.ndarray) -> str:

@@ -12,10 +12,11 @@ import attention_core as ac
 from attention_core.analysis.matrix.inside import heads_closer_without_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import percent
-from pages.inside.headline import error_of_matrix
+from pages.inside.headline import error_of_matrix, needs
 from pages.inside.pictures import result_panels
 from pages.inside.stories import nystrom
 from pages.inside.words.nystrom import (
+    blur_sentence,
     error_caption,
     inverse_count,
     inverse_effect,
@@ -24,6 +25,7 @@ from pages.inside.words.nystrom import (
     inverse_size,
     inverted_sentence,
     landmark_sizes,
+    negative_weights,
 )
 
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1"}
@@ -92,27 +94,49 @@ def test_the_product_is_shown_with_and_without_the_inverse():
 
 def test_the_heads_in_which_the_inverse_harms_are_counted():
     step_data = data(ac.get("nystrom", landmarks=6))
-    closer = 0
-    for q, k in zip(*(x.double() for x in step_data.qkv.tensors[:2]), strict=True):
+    closer = []
+    for head_, (q, k) in enumerate(zip(*(x.double() for x in step_data.qkv.tensors[:2]), strict=True)):
         parts, softmax = step_data.attention.anatomy(q, k, k), ac.get("softmax").weights(q, k)
         errors = [
             (each - softmax).norm() for each in (parts["left"] @ parts["right"], step_data.attention.weights(q, k))
         ]
-        closer += errors[0] < errors[1]
-    assert heads_closer_without_inverse(step_data.qkv, step_data.attention) == closer
+        closer += [head_] if errors[0] < errors[1] else []
+    assert heads_closer_without_inverse(step_data.qkv, step_data.attention) == tuple(closer)
 
 
 @pytest.mark.parametrize(
-    ("error", "expected"),
+    ("raised", "expected"),
     [
-        (0.5, "In 9 of 12 heads, Z lowers the error; in this head, it raises it."),
-        (0.4004, "In 3 of 12 heads, Z raises the error."),
-        (0.3, "In 9 of 12 heads, including this head, Z lowers the error."),
+        ((), "Z lowers the error in all 3 heads."),
+        ((1,), "Z lowers the error in 2 of 3 heads, but raises it in head 1."),
+        ((0, 2), "Z lowers the error in 1 of 3 heads, but raises it in heads 0 and 2."),
+        ((0, 1, 2), "Z raises the error in all 3 heads."),
     ],
 )
-def test_the_heads_are_counted_in_which_the_inverse_lowers_the_error(error, expected):
-    assert inverse_count(3, 12, 0.4, error) == expected
-    assert inverse_count(1, 1, 0.4, error) == ""
+def test_the_heads_are_listed_in_which_the_inverse_raises_the_error(raised, expected):
+    assert inverse_count(raised, 3) == expected
+    assert inverse_count((0,), 1) == inverse_count((), 1) == ""
+
+
+@pytest.mark.parametrize(("weight", "found"), [(0.0, False), (-0.1, True)])
+def test_negative_weights_are_explained(weight, found):
+    assert negative_weights(np.array([[0.5, weight]])) == (
+        "Orange entries of A are negative weights, which softmax never has. They come from negative entries of Z."
+        if found
+        else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "expected"),
+    [
+        (0.004, 0.0, "Averaging discards less than 0.5% of the variance of the queries and of the keys."),
+        (0.006, 0.0, "Averaging blurs the factors L and R: it discards 1% of the variance of the queries and 0% of the "
+         "variance of the keys."),
+    ],
+)  # fmt: skip
+def test_the_discarded_variance_blurs_the_factors(query, key, expected):
+    assert blur_sentence(query, key) == expected
 
 
 def inverses(*errors):
@@ -180,10 +204,10 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
     raised = heads_closer_without_inverse(step_data.qkv, step_data.attention)
-    assert step.findings == inverse_count(raised, len(step_data.qkv.q), without, off)
+    assert step.findings == inverse_count(raised, len(step_data.qkv.q))
     assert step.headline == (
         "Nyström replaces the softmax matrix with a product of three smaller ones. In this head, the middle one (Z) "
-        f"makes the matrix error smaller: {off:.0%} instead of {without:.0%}."
+        f"makes the matrix error smaller: {off:.0%} instead of {without:.0%}. {needs(step_data)}"
     )
     assert step.mechanism.startswith("Each landmark is an average of neighbouring tokens, so L and R both blur. Z is")
     similar = nystrom.steps(data(ac.get("nystrom", landmarks=6, method="kmeans")))[0]
