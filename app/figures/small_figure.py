@@ -22,6 +22,8 @@ CLOSE, WIDER = 2, 3
 """Pixels: the largest distance of lines that coincide on screen, and what a line gains for each line covering it."""
 BREAK = 18
 """Height in pixels of the lowest part of an axis that does not begin at zero, which has a zigzag."""
+MOST_STEPS = 10
+"""Largest number of steps of an axis between its ends, which are multiples of a step."""
 DOT = 9
 """Diameter in pixels of a dot."""
 ROUND = f'stroke-width="{DOT}" stroke-linecap="round"'
@@ -99,7 +101,8 @@ def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tup
         low, high = min(low, 0.0), max(high, 0.0)
     if low == high:
         return 0.0, 1.0
-    step = _decade(high - low) / 5
+    steps = (factor * _decade(high - low) for factor in (0.2, 0.5, 1))
+    step = next(step for step in steps if (high - low) / step <= MOST_STEPS)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return float(f"{first * step:.10g}"), float(f"{last * step:.10g}")
 

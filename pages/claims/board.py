@@ -159,7 +159,9 @@ def show(chosen: ChosenInput) -> None:
     known = {task: found for task in checks if (found := dispatch.cached_rows("claims", task)) is not None}
     on_request = {task.key: task for task in checks if task not in known and not is_requested(task)}
     tasks = sorted(
-        (task for task in checks if task.key not in on_request), key=lambda task: task.key not in board_words.FIRST_KEYS
+        (task for task in checks if task.key not in on_request),
+        # Checks on request come last, so that the verdicts found before stay on screen while they run.
+        key=lambda task: (task.timed or task.runs_decoder, task.key not in board_words.FIRST_KEYS),
     )
     with st.container(horizontal=True, vertical_alignment="center", key="controls.claims"):
         summary = st.container(key="claims-summary")
@@ -237,7 +239,8 @@ def card(outcome: Outcome) -> str:
     chart = picture(outcome)
     text = "  \n".join(filter(None, (words.finding(outcome, brief=True), condition_words.unmet_conditions(outcome))))
     figure = f'<span class="claim">{chart}</span>\n' if chart else ""
-    return f"{words.badges(outcome)} {board_words.origin(outcome.claim)}\n\n{figure}{text}"
+    details = board_words.link(outcome.claim, _("Details →"))
+    return f"{words.badges(outcome)} {board_words.origin(outcome.claim)}\n\n{figure}{text}\n\n{details}"
 
 
 def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
@@ -269,13 +272,13 @@ def picture(outcome: Outcome) -> str | None:
     return small_figure(
         {_(name): points for name, points in points_by_series.items()},
         x_title=axis_title(_(figure.x.title), log=figure.x.log),
-        y_title=axis_title(_(figure.main_title or figure.y.title), log=figure.y.log),
+        y_title=axis_title(_(figure.main_title or figure.y.title), log=outcome.has_log_values),
         colours={_(name): place for name, place in colours.series_colours(points_by_series).items()},
         categories=[_(place) for place in places],
         subject=_(figure.subject) if figure.subject else "",
         joined=figure.kind != "points",
         log_x=figure.x.log,
-        log_y=figure.y.log,
+        log_y=outcome.has_log_values,
         share=figure.percent,
         include=_lowest_accuracy(points_by_series) if outcome.claim.is_recorded else None,
         alt=words.figure_description(outcome.claim),

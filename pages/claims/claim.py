@@ -123,11 +123,11 @@ def _show_figure(outcome: Outcome) -> None:
         figure.by,
         colours=series_places,
         x_title=axis_title(_(figure.x.title), log=figure.x.log),
-        y_title=axis_title(_(figure.y.title), log=figure.y.log),
+        y_title=axis_title(_(figure.y.title), log=outcome.has_log_values),
         bars=bars,
         joined=figure.kind != "points",
         log_x=figure.x.log,
-        log_y=figure.y.log,
+        log_y=outcome.has_log_values,
         percent=figure.percent,
     )
     if figure_ is None:

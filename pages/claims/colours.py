@@ -23,8 +23,8 @@ OTHER_NAMES = {
     "deltanet, strength up to 2": "deltanet",
 }
 """Keys of variants by the lower-case names that figures use instead of the variants' titles."""
-EQUAL_WEIGHTS = ("equal weights", "mean of all values", "mean of the values")
-"""Names of the baseline, which is grey on all pages."""
+BASELINES = ("equal weights", "mean of all values", "mean of the values", "no mask")
+"""Names of baselines, which are grey on all pages."""
 FREE_COLOURS = (9, 10, 6, 4, 5, 7, 8, 3, 2, 1, 0)
 """Colours for series that are not variants, best first; the variants of a first visit have the last ones."""
 ALIKE = {0: 10, 3: 9, 5: 9}
@@ -39,7 +39,7 @@ def series_colours(names: Iterable[str]) -> dict[str, int]:
     """
     names = list(names)
     titles = {variant.title.casefold(): variant.key for variant in ac.all_variants()} | OTHER_NAMES
-    colours = {name: GREY for name in names if name.casefold() in EQUAL_WEIGHTS}
+    colours = {name: GREY for name in names if name.casefold() in BASELINES}
     # Whole names come before names such as "softmax, all tokens", which only begin with a variant.
     for name, start in [*zip(names, names, strict=True), *((name, re.split("[,:]", name)[0]) for name in names)]:
         key = None if name in colours else titles.get(start.casefold())

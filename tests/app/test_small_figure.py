@@ -83,7 +83,7 @@ def test_a_single_point_and_a_level_line_are_visible():
 @pytest.mark.parametrize(
     ("low", "high", "options", "expected"),
     [
-        (33, 84, {"log": False}, (32, 84)),
+        (33, 84, {"log": False}, (30, 90)),
         (1, 60, {"log": False}, (0, 60)),
         (-3, 1, {"log": False}, (-3, 1)),
         (0.31, 0.32, {"log": False}, (0.31, 0.32)),

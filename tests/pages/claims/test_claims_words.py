@@ -712,7 +712,10 @@ def test_claims_without_a_result_are_listed_below_their_reasons():
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
     verdicts = f"1 partly holds. **1 does not hold:** number {claim_links(4)[0]}."
-    where = "The claims are judged on recorded training runs of small models, not on your input."
+    where = (
+        "The claims are judged on recorded training runs of small models, not on your input. Recall means that a model "
+        "reads pairs of a key and a value, and gives the value when a key appears again."
+    )
     assert board_words.trained_summary(found, 4) == f"**2 of 4 claims hold.** {verdicts} {where}"
     missing = "3 are not tested, because their training runs are not recorded."
     assert board_words.trained_summary(found, 7) == f"**2 of the 4 tested claims hold.** {verdicts} {missing} {where}"

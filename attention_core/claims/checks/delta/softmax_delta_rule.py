@@ -116,9 +116,9 @@ CLAIM = Claim(
         ),
         Quantity(
             "capped_near",
-            "share of heads where the delta rule, with its strength limited for stability, has a matrix error of at "
-            "most 50%",
+            "heads in which the matrix error is at most 50% if the update strength is limited",
             "%",
+            of_heads=True,
         ),
         Quantity(
             "unstable",

@@ -205,7 +205,11 @@ CLAIM = Claim(
         Quantity("others", "number of tested variants without pools"),
     ),
     figure=Figure(
-        x=Axis("variant", "variant"), y=Axis("back", "how far back outputs change (tokens)"), by="mask", kind="bars"
+        x=Axis("variant", "variant"),
+        y=Axis("back", "how far back a change leaks (tokens)"),
+        by="mask",
+        kind="bars",
+        main=(ON_WEIGHTS, ON_POOLS),
     ),
     needs=4,
     theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "
