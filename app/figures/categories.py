@@ -26,7 +26,7 @@ PRIMITIVES = {
     "missed": ("#dd2200", "#ff5533"),
     "column": ("#332288", "#9988ee"),
     "diagonal": ("#44aa99", "#66ccbb"),
-    "heavy hitter": ("#8a5a1e", "#d8a05c"),
+    "heavy hitter": ("#dd77aa", "#f49ac2"),
 }
 """Colour of each primitive (a rule that allows query–key pairs) on light and on dark pages.
 

@@ -8,6 +8,8 @@ from app.figures.theme import Figure, axis, escape_label, finish
 
 MAX_SEPARATE = 80
 """Largest number of tokens with gaps between them; on a phone, more tokens are less than 4 pixels wide."""
+MAX_TICKS = 14
+"""Largest number of tokens that are named on the axis, evenly spaced; more would overlap on a phone."""
 
 
 def reach_rows(
@@ -25,6 +27,7 @@ def reach_rows(
     """
     count = len(colours)
     names = [escape_label(label) for label in labels]
+    named = range(0, len(labels), -(-len(labels) // MAX_TICKS))
     is_connected = (layers >= 0) & (layers <= np.arange(count)[:, None])
     data = [
         {
@@ -43,8 +46,14 @@ def reach_rows(
     ]
     return finish(
         data,
-        height=100 + 32 * count,
-        xaxis=axis(x_title, range=[-0.5, len(layers) - 0.5]),
+        height=150 + 32 * count,
+        xaxis=axis(
+            x_title,
+            range=[-0.5, len(layers) - 0.5],
+            tickangle=-60,
+            tickvals=list(named),
+            ticktext=[escape_label(labels[i], 9) for i in named],
+        ),
         yaxis=axis(y_title, range=[-0.5, count - 0.5], dtick=1),
     )
 

@@ -48,7 +48,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        N_("connect all pairs|connects all pairs|pairs connected"),
+        N_("connect all tokens|connects all tokens|connect all pairs|connects all pairs|pairs connected"),
         N_(
             "A stack of layers connects a query and a key if the query can read the key, directly or through other "
             "tokens in earlier layers."

@@ -81,7 +81,7 @@ def show(stack_reach: StackReach) -> None:
             unit=_("Allowed in one layer by"),
             note=not_drawn(unmasked, causal=masks.view.causal),
             pinned=MasksOptions.front.value,
-            on_pin=MasksOptions.front.set,
+            on_pin=show_keys_of,
             file_name="masks",
         )
 
@@ -185,3 +185,10 @@ def _layer_categories(max_depth: int) -> list[Category]:
     ]
     itself = Category(_("the token itself"), *colours[0], listed=False, group=group)
     return [*layers, itself, Category(_("not connected"), "", "", group=group)]
+
+
+def show_keys_of(token: int | None) -> None:
+    """Show below the matrices which tokens the pinned query can read, as in its row; None removes the pin."""
+    MasksOptions.front.set(token)
+    if token is not None:
+        MasksOptions.front_way.set("hears")

@@ -1,4 +1,4 @@
-"""The Masks page's headline: how many layers connect all pairs of tokens, how many pairs these layers allow, and why.
+"""The Masks page's headline: how many layers connect all tokens, how many pairs these layers allow, and why.
 
 A stack is a sequence of layers, each with a variant's mask. It connects a pair of tokens if information can pass from
 one token to the other through the layers of the stack.
@@ -23,7 +23,7 @@ MAX_NAMED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedVariant:
-    """A variant that connects all pairs of tokens if it is used in every layer of a model.
+    """A variant that connects all tokens if it is used in every layer of a model.
 
     Attributes:
         layers: the number of layers needed.
@@ -61,7 +61,7 @@ def findings(stack_reach: StackReach) -> Lines:
     hub = hub_sentence({name: hubs for name in equally_deep if (hubs := repeated[name].hubs)})
     costs = {name: repeated[name].cost for name in equally_deep}
     text = connected_pairs([name for name, _pattern in layers], reach, stack_reach.depth, cost, costs)
-    # The sentence about variants that never connect all pairs is left out if there are other explanations, because the
+    # The sentence about variants that never connect all tokens is left out if there are other explanations, because the
     # captions of the panels also show these variants.
     explanation = paragraph(second_layer(reach), paragraph(reason, hub) or never_connected(steps))
     if masks.view.causal:
@@ -77,7 +77,7 @@ def _hubs(pattern: Pattern) -> int:
 def blind_hubs(pattern: Pattern) -> int:
     """Return the number of a causal pattern's global tokens that all later tokens read, but that read no others.
 
-    It is 0 if the pattern connects all pairs in two layers, or if a token that is not global comes before a global one.
+    It is 0 if the pattern connects all tokens in two layers, or if a token that is not global comes before a global one.
     """
     rule = pattern.primitives.get("global")
     if rule is None or pattern.diameter in (1, 2):
@@ -88,13 +88,13 @@ def blind_hubs(pattern: Pattern) -> int:
 
 
 def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
-    """Return up to two variants that connect all pairs with as many layers as the stack, the cheapest first.
+    """Return up to two variants that connect all tokens with as many layers as the stack, the cheapest first.
 
     Only variants that allow fewer pairs in all layers than one softmax layer are returned. The list is empty if the
-    stack allows at least as many pairs, or does not connect all pairs at this depth.
+    stack allows at least as many pairs, or does not connect all tokens at this depth.
 
     Args:
-        repeated: the variants that connect all pairs alone, by their names.
+        repeated: the variants that connect all tokens alone, by their names.
         reach: reach of the stack.
         depth: number of layers shown.
         cost: sum of the pairs allowed in the layers of the stack, as a share of all pairs.
@@ -106,14 +106,14 @@ def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach,
 
 
 def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
-    """Return which pairs a stack connects at a depth, and how many pairs the layers that connect all pairs allow.
+    """Return which pairs a stack connects at a depth, and how many pairs the layers that connect all tokens allow.
 
     Args:
         names: names of the stack's layers, which are repeated.
         reach: reach of the stack.
         depth: number of layers shown.
-        cost: sum of the pairs allowed in the layers that connect all pairs, as a share of all pairs.
-        others: the same share for each variant that connects all pairs with as many layers, by its name.
+        cost: sum of the pairs allowed in the layers that connect all tokens, as a share of all pairs.
+        others: the same share for each variant that connects all tokens with as many layers, by its name.
     """
     stack = " → ".join(names)
     if reach.complete is None or depth < reach.complete:
@@ -125,7 +125,7 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
                 stack=stack,
                 share=percent(reach.shares[depth]),
             ),
-            "" if reach.complete is None else _("All pairs are connected after {n} layers.", n=reach.complete),
+            "" if reach.complete is None else _("All tokens are connected after {n} layers.", n=reach.complete),
         )
     if others:
         last = _("the stack {layers}", layers=stack)
@@ -137,14 +137,14 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
             [_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in cheapest_first]
         )
         return _(
-            "**{n} layers connect all pairs with fewer allowed pairs than one softmax layer (100%): {options}.**",
+            "**{n} layers connect all tokens with fewer query–key pairs than one softmax layer (100%): {options}.**",
             n=reach.complete,
             options=options,
         )
     return paragraph(
         _n(
-            "**The stack {stack} connects all pairs of tokens in {n} layer.**",
-            "**The stack {stack} connects all pairs of tokens in {n} layers.**",
+            "**The stack {stack} connects all tokens in {n} layer.**",
+            "**The stack {stack} connects all tokens in {n} layers.**",
             n=reach.complete,
             stack=stack,
         ),
@@ -164,18 +164,18 @@ def alternatives(options: Sequence[str]) -> str:
 
 
 def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
-    """Return the sentence about why a stack connects all pairs, or why it never does.
+    """Return the sentence about why a stack connects all tokens, or why it never does.
 
     The sentence is empty if the distances in allowed pairs do not explain the result.
 
     Args:
         layers: name and pattern of each layer of the stack. The stack is repeated to make deeper models.
-        complete: number of layers after which all pairs are connected; None if this never happens.
+        complete: number of layers after which all tokens are connected; None if this never happens.
         n: number of tokens.
     """
     steps = [pattern.step for _name, pattern in layers]
     if complete is None:
-        return _("The stack never connects all pairs, because {reason}.", reason=_missing_reason(gcd(*steps)))
+        return _("The stack never connects all tokens, because {reason}.", reason=_missing_reason(gcd(*steps)))
     if complete == 1:
         return ""
     largest_step = max(steps)
@@ -192,9 +192,9 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
                 other=next(iter(others)),
             )
         return _n(
-            "The stack connects all pairs because **{names}** also moves information over distances that are not "
+            "The stack connects all tokens because **{names}** also moves information over distances that are not "
             "multiples of {step} tokens.",
-            "The stack connects all pairs because **{names}** also move information over distances that are not "
+            "The stack connects all tokens because **{names}** also move information over distances that are not "
             "multiples of {step} tokens.",
             n=len(others),
             names=enumeration(others),
@@ -215,7 +215,7 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
 
 
 def second_layer(reach: Reach) -> str:
-    """Return which share of the pairs each layer connects if two layers connect all pairs.
+    """Return which share of the pairs each layer connects if two layers connect all tokens.
 
     It is empty otherwise, and if the share of the second layer rounds to zero.
     """
@@ -223,7 +223,7 @@ def second_layer(reach: Reach) -> str:
         return ""
     first = reach.shares[1]
     return _(
-        "The first layer of the stack connects {first:.1%} of the pairs, and the second layer connects the other "
+        "The first layer of the stack connects {first:.1%} of the pairs of tokens, and the second layer the other "
         "{rest:.1%}.",
         first=first,
         rest=1 - round(first, 3),
@@ -239,13 +239,13 @@ def multiples(step: int, max_distance: int) -> str:
 
 
 def hub_sentence(hubs: Mapping[str, int]) -> str:
-    """Return how variants with these numbers of global tokens connect all pairs in two layers; empty without any."""
+    """Return how variants with these numbers of global tokens connect all tokens in two layers; empty without any."""
     if not hubs:
         return ""
     return _n(
-        "**{names}**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read it "
+        "**{names}**'s global token alone connects all tokens: it reads all tokens in layer 1, and all tokens read it "
         "in layer 2.",
-        "The global tokens of **{names}** alone connect all pairs: they read all tokens in layer 1, and all tokens "
+        "The global tokens of **{names}** alone connect all tokens: they read all tokens in layer 1, and all tokens "
         "read them in layer 2.",
         n=sum(hubs.values()),
         names=enumeration(hubs),
@@ -253,28 +253,28 @@ def hub_sentence(hubs: Mapping[str, int]) -> str:
 
 
 def causal_hub_sentence(hubs: Mapping[str, int]) -> str:
-    """Return why the first tokens as global tokens do not connect all pairs with a causal mask; empty without any."""
+    """Return why the first tokens as global tokens do not connect all tokens with a causal mask; empty without any."""
     if not hubs:
         return ""
     return _n(
         "**{names}**'s global token is the first token. With a causal mask, it cannot read later tokens and pass on "
-        "their information, so two layers of {names} alone do not connect all pairs.",
+        "their information, so two layers of {names} alone do not connect all tokens.",
         "The global tokens of **{names}** are at the beginning of the text. With a causal mask, they cannot read later "
-        "tokens and pass on their information, so two layers of {names} alone do not connect all pairs.",
+        "tokens and pass on their information, so two layers of {names} alone do not connect all tokens.",
         n=sum(hubs.values()),
         names=enumeration(hubs),
     )
 
 
 def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
-    """Return the sentence about how many layers each variant alone needs to connect all pairs.
+    """Return the sentence about how many layers each variant alone needs to connect all tokens.
 
     It is empty without variants, and for more than ``MAX_NAMED`` variants.
     """
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
-        "Number of layers needed to connect all pairs, and the sum of the pairs allowed in these layers (one softmax "
+        "Number of layers needed to connect all tokens, and the sum of the pairs allowed in these layers (one softmax "
         "layer: 100%): {needed}.",
         needed=enumeration(
             _n(
@@ -290,7 +290,7 @@ def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
 
 
 def never_connected(steps: Mapping[str, int]) -> str:
-    """Return the sentence about the variants that never connect all pairs, and why; empty without variants.
+    """Return the sentence about the variants that never connect all tokens, and why; empty without variants.
 
     Args:
         steps: greatest common divisor of the distances between the tokens of allowed pairs, by the variant's name.
@@ -299,8 +299,8 @@ def never_connected(steps: Mapping[str, int]) -> str:
         return ""
     reason = _missing_reason(next(iter(steps.values())) if len(steps) == 1 else 1)
     return _n(
-        "**{names}** alone never connects all pairs, because {reason}.",
-        "**{names}**, each used alone, never connect all pairs, because {reason}.",
+        "**{names}** alone never connects all tokens, because {reason}.",
+        "**{names}**, each used alone, never connect all tokens, because {reason}.",
         n=len(steps),
         names=enumeration(steps),
         reason=reason,

@@ -61,7 +61,7 @@ MEASURES = {
         N_("share of query–key pairs that {name} allows"), _allowed_share, unit="%", digits=1, tolerance=4
     ),
     "depth": VariantMeasure(
-        N_("number of layers with {name} that are needed to connect every query–key pair"),
+        N_("number of layers with {name} that are needed to connect all tokens"),
         _layers_needed,
         unit=C_("unit after a number", "layers"),
         low=1,
@@ -78,12 +78,12 @@ MEASURES = {
         missing_message=N_("The stack is empty. Add a layer."),
     ),
     "complete": PageMeasure(
-        N_("number of layers after which this stack connects every query–key pair"),
+        N_("number of layers after which this stack connects all tokens"),
         _complete_depth,
         unit=C_("unit after a number", "layers"),
         low=1,
         high=_tokens,
         tolerance=1,
-        missing_message=N_("This stack never connects all pairs, however often its layers are repeated."),
+        missing_message=N_("This stack never connects all tokens, however often its layers are repeated."),
     ),
 }

@@ -1,7 +1,7 @@
 """The table and the downloads of the Masks page.
 
 For each variant, the table lists the allowed pairs, the farthest key that a query can attend to, and the number of
-layers that connect all pairs.
+layers that connect all tokens.
 """
 
 from collections.abc import Iterable, Sequence
@@ -108,7 +108,7 @@ def show(masks: Masks) -> None:
     st.caption(" · ".join(filter(None, [size, symbol_text(masks.sparse)])))
     st.caption(
         _(
-            "“Layers to connect all” is the number of layers needed to connect every pair if every layer uses only "
+            "“Layers to connect all” is the number of layers needed to connect all tokens if every layer uses only "
             "this pattern and has a residual connection."
         )
     )

@@ -54,6 +54,7 @@ class MasksOptions(HashOptions):
     front_way = choice(
         {"heard": N_("Tokens that can read this token"), "hears": N_("Tokens that this token can read")},
         N_("Direction"),
+        opening="hears",
     )
     hash_order = choice({"sorted": N_("Sorted"), "original": N_("Original")}, N_("Order"))
 

@@ -74,7 +74,7 @@ def rule_text(pattern: Pattern) -> str:
 
 
 def caption(pattern: Pattern, *, all_heads: bool) -> str:
-    """Return a panel's caption: the share of allowed pairs.
+    """Return a panel's caption: the share of allowed pairs, and whether queries read some keys only as block means.
 
     Args:
         pattern: the pattern.
@@ -86,6 +86,8 @@ def caption(pattern: Pattern, *, all_heads: bool) -> str:
         return _(
             "pairs allowed: {share:.1%} per head on average, {all:.1%} in at least one head", share=share, all=in_any
         )
+    if "compressed" in rule_names(pattern):
+        return _("{share:.1%} of pairs, partly as means", share=share)
     return _("{share:.1%} of pairs", share=share)
 
 
@@ -98,14 +100,14 @@ def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
 
 
 def cost_note(layers: Sequence[Pattern], complete: int | None) -> str:
-    """Return the tooltip of a panel's caption: what connecting all pairs means, and how many pairs its layers allow.
+    """Return the tooltip of a panel's caption: what connecting all tokens means, and how many pairs its layers allow.
 
     Args:
         layers: patterns of the layers, which are repeated in deeper stacks.
         complete: number of layers after which every pair is connected; None if this never happens.
     """
     return paragraph(
-        _("All pairs are connected when each token can read every other token, directly or through other tokens."),
+        _("All tokens are connected when each token can read every other token, directly or through other tokens."),
         "" if complete is None else pair_sum(complete, relative_cost(layers, complete)),
     )
 
@@ -123,7 +125,7 @@ def pair_sum(layers: int, cost: float) -> str:
         return _("Together, the {n} layers allow {cost:.0%} of the pairs of one softmax layer.", n=layers, cost=cost)
     return _(
         "Together, the {n} layers allow {cost:.2f} times the pairs of one softmax layer, which alone connects all "
-        "pairs.",
+        "tokens.",
         n=layers,
         cost=cost,
     )
@@ -138,7 +140,7 @@ def percent(share: float) -> str:
 
 
 def layers_text(complete: int | None) -> str:
-    """Return the text about how many layers connect all pairs; ``complete`` is None if no number of layers does."""
+    """Return the text about how many layers connect all tokens; ``complete`` is None if no number of layers does."""
     if complete is None:
-        return _("never connects all pairs")
-    return _n("connects all pairs after {n} layer", "connects all pairs after {n} layers", n=complete)
+        return _("never connects all tokens")
+    return _n("connects all tokens after {n} layer", "connects all tokens after {n} layers", n=complete)

@@ -19,10 +19,10 @@ from app.jobs import cached
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, _n, end_sentence, enumeration, escape_markdown
+from app.words.i18n import _, _n, end_sentence, enumeration, escape_markdown, paragraph
 from app.words.labels import label, token_options
 from attention_core.analysis.masks.pattern import Pattern
-from attention_core.analysis.masks.stack import Reach
+from attention_core.analysis.masks.stack import Reach, two_step_path
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Masks
@@ -53,7 +53,7 @@ class StackReach:
 
     @property
     def max_depth(self) -> int:
-        """Number of layers that connect all pairs, or else the largest number that can be chosen; 0 without layers."""
+        """Number of layers that connect all tokens, or else the largest number that can be chosen; 0 without layers."""
         limit = current().stack_layers
         return min(limit, self.reach.complete or limit) if self.reach else 0
 
@@ -90,7 +90,7 @@ def show(stack_reach: StackReach) -> None:
     first, depth = stack_reach.reach.first, stack_reach.depth
     shades = layer_colours(stack_reach.max_depth)  # those of the stack's matrix
     colours = [shades[min(number, len(shades) - 1)] for number in range(depth)]
-    _show_front(stack_reach.masks, names, np.where(first > depth, -1, first), colours)
+    _show_front(stack_reach, names, np.where(first > depth, -1, first), colours)
     lazy_expander(_("How this is computed"), _explain, key="reach.explained")
 
 
@@ -171,7 +171,10 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
     )
 
 
-def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, layers: Sequence[tuple[str, str]]) -> None:
+def _show_front(
+    stack_reach: StackReach, stack: Sequence[str], all_first: np.ndarray, layers: Sequence[tuple[str, str]]
+) -> None:
+    masks = stack_reach.masks
     n = len(masks.labels)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
@@ -187,7 +190,10 @@ def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, layer
     first = all_first[:, token] if outgoing else all_first[token]
     dark = st.context.theme.type == "dark"
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in layers)]
-    st.markdown(connected_counts(stack, masks.labels[token], first, len(layers), outgoing=outgoing))
+    counts = connected_counts(stack, masks.labels[token], first, len(layers), outgoing=outgoing)
+    first_layer, second_layer = (stack_reach.patterns[i % len(stack)].allowed for i in (0, 1))
+    path = None if outgoing or len(layers) == 1 else two_step_path(first_layer, second_layer, token)
+    st.markdown(paragraph(counts, path_text(*(masks.labels[i] for i in (token, *path))) if path else ""))
     chart.show(
         reach_rows(first, masks.labels, colours, x_title=_("token"), y_title=_("after layer")),
         key="reach.front",
@@ -195,6 +201,16 @@ def _show_front(masks: Masks, stack: Sequence[str], all_first: np.ndarray, layer
         alt=_("One row per layer, one column per token: tokens that can read {token} after this layer", token=token)
         if outgoing
         else _("One row per layer, one column per token: tokens that {token} can read after this layer", token=token),
+    )
+
+
+def path_text(token: str, key: str, middle: str) -> str:
+    """Return the sentence about how a token reads a key through another token in two layers, as Markdown."""
+    return _(
+        "For example, “{middle}” reads “{key}” in layer 1, and “{token}” reads “{middle}” in layer 2.",
+        token=escape_markdown(token),
+        key=escape_markdown(key),
+        middle=escape_markdown(middle),
     )
 
 

@@ -171,7 +171,7 @@ def _psnr(at, attention):
 
 
 def _complete(at, attention):
-    return float(re.search(r"connects? all pairs (?:of tokens )?after (\d+) layer", spoken(at))[1])
+    return float(re.search(r"connects? all tokens after (\d+) layer", spoken(at))[1])
 
 
 SHOWN = {

@@ -62,11 +62,11 @@ def test_every_part_of_the_page_works(page, server):
     page.get_by_role("button", name="Edit the stack").click()
     page.get_by_role("button", name="Add a layer").click()
     switch(page, "Local × 6")
-    expect(page.get_by_text("All pairs are connected after 10 layers")).to_be_visible()
+    expect(page.get_by_text("All tokens are connected after 10 layers")).to_be_visible()
     assert {"stack=local", "stack_depth=6"} <= words(page)
     page.get_by_role("button", name=re.compile("^Atrous")).last.click()
     settle(page)
-    expect(page.get_by_text("connects all pairs of tokens in 3 layers")).to_be_visible()
+    expect(page.get_by_text("connects all tokens in 3 layers")).to_be_visible()
     assert "stack=" not in query(page), "local then atrous is the default"
 
     figure = page.locator(".js-plotly-plot").last
@@ -174,7 +174,7 @@ def test_a_click_selects_the_token_whose_front_is_shown(page, server):
     page.keyboard.press("PageDown")
     page.keyboard.press("Enter")
     settle(page)
-    expect(page.get_by_text("can read “t10”")).to_be_visible()
+    expect(page.get_by_text("“t10” can read")).to_be_visible()
     assert "front=10" in query(page)
     expect(board(page, MASKS)).to_have_attribute("data-pinned", "10")
 

@@ -23,6 +23,25 @@ class Reach(CompactRepr):
     complete: int | None
 
 
+def two_step_path(first: np.ndarray, second: np.ndarray, query: int) -> tuple[int, int] | None:
+    """Return the farthest key that a query reads only through a second layer, and a token through which it reads it.
+
+    Args:
+        first: allowed pairs of the first layer, ``bool [n, n]``.
+        second: allowed pairs of the second layer, ``bool [n, n]``.
+        query: index of the query.
+
+    Returns:
+        The indices of the key and of the token between them; None if the second layer adds no such key.
+    """
+    n = len(first)
+    is_new = (second[query] @ first) & ~(first[query] | second[query] | (np.arange(n) == query))
+    if not is_new.any():
+        return None
+    key = max(np.flatnonzero(is_new).tolist(), key=lambda j: abs(j - query))
+    return key, int(np.flatnonzero(second[query] & first[:, key])[0])
+
+
 def reach(stack: Sequence[np.ndarray], depth: int, *, causal: bool) -> Reach:
     """Compute how far information travels through a stack that is repeated up to a given depth.
 

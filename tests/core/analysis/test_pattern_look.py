@@ -5,10 +5,24 @@ import pytest
 
 import attention_core as ac
 from attention_core.analysis.masks.pattern import has_pattern, hash_order, pattern
-from attention_core.analysis.masks.stack import reach
+from attention_core.analysis.masks.stack import reach, two_step_path
 from attention_core.errors import NotCausalError
 
 QKV = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=48, heads=3))
+
+
+def test_a_path_of_two_layers_leads_to_the_farthest_key_through_a_token_between():
+    local, atrous = (pattern(QKV, ac.from_word(word), head=0, causal=False).allowed for word in ("local", "atrous"))
+    first = reach([local, atrous], 2, causal=False).first
+    for query in (0, 20, 47):
+        key, middle = two_step_path(local, atrous, query)
+        assert first[query, key] == 2
+        assert abs(key - query) == max(abs(np.flatnonzero(first[query] == 2) - query))
+        assert local[middle, key]
+        assert atrous[query, middle]
+        assert middle != query
+    assert two_step_path(local, np.eye(48, dtype=bool), 20) is None
+    assert two_step_path(np.eye(48, dtype=bool), atrous, 20) is None
 
 
 def test_a_fixed_pattern_equals_its_mask_and_counts_its_pairs():

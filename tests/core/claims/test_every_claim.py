@@ -14,6 +14,7 @@ import torch
 import attention_core as ac
 from attention_core import claims
 from attention_core.claims import Verdict
+from attention_core.claims.checks.delta import softmax_delta_rule
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
 
@@ -229,3 +230,10 @@ def test_the_link_to_a_page_has_the_measured_setting(found, key, word, unmeasure
     for numbers, expected in ((found(claim).numbers, word), ({}, unmeasured)):
         place = claim.place.with_numbers(numbers)
         assert expected in (*place.variants, place.options.get("inside"))
+
+
+@pytest.mark.parametrize(("sizes", "log"), [((1.0, 10.0), False), ((1.0, 10.1), True), ((0.0, 0.5), False), ((), False)])
+def test_bars_have_a_logarithmic_axis_only_if_their_sizes_differ_more_than_tenfold(sizes, log):
+    rows = tuple(softmax_delta_rule.StepRow(form="a", head=0, error=size, unstable=0) for size in sizes)
+    assert claims.Outcome("softmax_delta_rule", Verdict.HOLDS, rows=rows).has_log_values == log
+    assert claims.Outcome("log_n_scale", Verdict.HOLDS).has_log_values == claims.claim("log_n_scale").figure.y.log

@@ -269,7 +269,8 @@ def test_each_card_has_a_small_figure(expected):
         figure, series = outcome.claim.figure, board.series(outcome)
         named = [] if figure.kind == "bars" and len(series) == 1 else series
         assert all(
-            text in shown_words for text in (*named, titled(figure.main_title or figure.y.title, log=figure.y.log))
+            text in shown_words
+            for text in (*named, titled(figure.main_title or figure.y.title, log=outcome.has_log_values))
         )
         assert figure.kind == "bars" or titled(figure.x.title, log=figure.x.log) in shown_words
 

@@ -564,13 +564,14 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     assert article == f"{words.article(FOUND.claim.source)} :small[·{NBSP}Sparse{NBSP}attention]"
     [recorded, *_rest] = claims.trained_claims()
     assert board_words.origin(recorded) == words.article(recorded.source), "it has no subject"
-    assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}")
+    details = f'[Details →](#?claim=two_layers "{FOUND.claim.number}: local and atrous layers connect all tokens")'
+    assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}\n\n{details}")
     assert condition_words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{UNMET} 100% (the claim needs 100%)"
     assert condition_words.unmet_conditions(FOUND) == condition_words.unmet_conditions(UNJUDGED) == ""
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     badge = f":blue-badge[:material/help: {UNTESTABLE.value}]"
-    assert board.card(UNJUDGED) == f"{badge} {article}\n\n{words.finding(UNJUDGED)}"
+    assert board.card(UNJUDGED).startswith(f"{badge} {article}\n\n{words.finding(UNJUDGED)}\n\n[Details →]")
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
     rows = claims.claim("nystrom_all_landmarks")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import streamlit as st
 from driver import board, board_settings, charts, chosen, lines_of, open_page, spoken, traces, visit
 
 import attention_core as ac
@@ -11,6 +12,7 @@ from app.words.i18n import escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
+from pages.masks.board import show_keys_of
 from pages.masks.hashed_order import sorting_note
 from pages.masks.numbers import SYMBOLS, symbol_text
 
@@ -78,10 +80,10 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "connects all pairs of tokens in 2 layers.**" in spoken(at)
+    assert "connects all tokens in 2 layers.**" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "All pairs are connected after 9 layers." in spoken(at)
+    assert "All tokens are connected after 9 layers." in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
@@ -106,6 +108,7 @@ def test_the_tokens_that_can_read_a_token_and_that_it_can_read_are_counted():
         stack=("local",),
         stack_depth=4,
         front=10,
+        front_way="heard",
         causal=True,
     )
     assert "3 of 30 tokens can read “t10” after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in spoken(at)
@@ -113,9 +116,21 @@ def test_the_tokens_that_can_read_a_token_and_that_it_can_read_are_counted():
     assert "2 of 30 tokens can read “t28” after 1 layer, 2 after 2, 2 after 3 and 2 after 4." in spoken(at)
     at.selectbox(key="front").set_value(10).run()
     at.button_group(key="front_way").set_value("hears").run()
-    assert "“t10” can read 3 of 30 tokens after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in spoken(at)
+    text = spoken(at)
+    assert "“t10” can read 3 of 30 tokens after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in text
+    assert "For example, “t8” reads “t6” in layer 1, and “t10” reads “t8” in layer 2." in text
     at.selectbox(key="front").set_value(1).run()
-    assert "“t1” can read 2 of 30 tokens after 1 layer, 2 after 2, 2 after 3 and 2 after 4." in spoken(at)
+    text = spoken(at)
+    assert "“t1” can read 2 of 30 tokens after 1 layer, 2 after 2, 2 after 3 and 2 after 4." in text
+    assert "For example" not in text
+
+
+def test_a_pinned_row_shows_the_keys_of_its_query_below_the_matrices(monkeypatch):
+    for token, way in ((5, "hears"), (None, "heard")):
+        state = {"front": 9, "front_way": "heard"}
+        monkeypatch.setattr(st, "session_state", state)
+        show_keys_of(token)
+        assert state == {"front": token, "front_way": way}
 
 
 def test_layers_without_causal_form_are_named():
@@ -206,14 +221,14 @@ def test_the_captions_equal_the_numbers_of_the_library():
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"connects all pairs after {layers} layers"
+    costs = f"connects all tokens after {layers} layers"
     assert (
         f"Together, the {layers} layers allow {layers * local / 300:.2f} times the pairs"
         in panels["local"][0]["details"]
     )
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"{costs}\nup to {window} tokens away · {local / 300:.1%} of pairs"),
-        "atrous": ("Atrous", f"never connects all pairs\nevery 8 tokens · {atrous / 300:.1%} of pairs"),
+        "atrous": ("Atrous", f"never connects all tokens\nevery 8 tokens · {atrous / 300:.1%} of pairs"),
     }
     assert board_settings(at, "masks.board")["texts"]["note"] == (
         "Softmax is not drawn, because each token can read itself and all earlier tokens."
@@ -226,17 +241,17 @@ def test_the_captions_equal_the_numbers_of_the_library():
 
 def test_the_headline_begins_with_the_stack():
     text = spoken(open_masks(n=10, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
-    assert text.index("**The stack ") < text.index("**Atrous** alone never connects all pairs")
+    assert text.index("**The stack ") < text.index("**Atrous** alone never connects all tokens")
     long = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
     assert "layers, the stack cannot connect the first and the last" in long
-    assert "alone never connects all pairs" not in long
+    assert "alone never connects all tokens" not in long
     assert "(one softmax layer: 100%): **Local** (" in spoken(open_masks(stack=(), variants=chosen("local")))
 
 
 def test_the_text_on_a_causal_stack_also_explains_variants_outside_it():
     variants = (*chosen("sparse", "local", "atrous"), ac.get("longformer", window=2))
     shown = spoken(open_masks(n=16, variants=variants, stack=("sparse", "local"), causal=True))
-    assert "**Atrous** alone never connects all pairs" in shown
+    assert "**Atrous** alone never connects all tokens" in shown
     assert "**Longformer**'s global token is the first token." in shown
 
 
@@ -275,7 +290,7 @@ def test_chart_and_sentence_show_the_same_reach():
     share = (layers <= 3).mean()
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
-    assert "All pairs are connected after 12 layers." in spoken(at)
+    assert "All tokens are connected after 12 layers." in spoken(at)
     for line in lines_of(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
@@ -321,7 +336,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
     assert frames[2].endswith("% of pairs connected after 3 layers")
-    assert frames[3] == "connects all pairs after 4 layers"
+    assert frames[3] == "connects all tokens after 4 layers"
     assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
 
@@ -336,17 +351,17 @@ def test_the_page_says_why_global_tokens_do_not_connect_all_pairs_with_a_causal_
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     assert (
-        "**2 layers connect all pairs with fewer allowed pairs than one softmax layer (100%): BigBird twice (39%), or "
+        "**2 layers connect all tokens with fewer query–key pairs than one softmax layer (100%): BigBird twice (39%), or "
         "Local → Atrous (41%).**" in text
     )
-    reason = "**BigBird**'s global token alone connects all pairs: it reads all tokens in layer 1, and all tokens read "
+    reason = "**BigBird**'s global token alone connects all tokens: it reads all tokens in layer 1, and all tokens read "
     assert f"**Local** fills the gaps between them. {reason}" in text
 
 
 def test_a_stack_of_one_variant_is_not_compared_with_this_variant():
     at = open_masks(n=64, variants=chosen("softmax", "bigbird"), stack=("bigbird", "bigbird"), stack_depth=2)
     assert "BigBird twice" not in spoken(at)
-    assert "The stack BigBird → BigBird connects all pairs of tokens in 2 layers" in spoken(at)
+    assert "The stack BigBird → BigBird connects all tokens in 2 layers" in spoken(at)
 
 
 def test_each_variant_has_the_colour_of_its_palette():

@@ -39,6 +39,8 @@ def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primi
 def test_a_panel_shows_the_share_of_pairs():
     assert caption(pattern(234.0, of=2500), all_heads=False) == "9.4% of pairs"
     assert caption(pattern(1234.0, of=5000), all_heads=True) == "24.7% of pairs"
+    pools = pattern(1000.0, primitives={"block": True, "compressed": True})
+    assert caption(pools, all_heads=False) == "100.0% of pairs, partly as means"
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,9 @@ def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, w
 @pytest.mark.parametrize(
     ("complete", "words"),
     [
-        (None, "never connects all pairs"),
-        (1, "connects all pairs after 1 layer"),
-        (7, "connects all pairs after 7 layers"),
+        (None, "never connects all tokens"),
+        (1, "connects all tokens after 1 layer"),
+        (7, "connects all tokens after 7 layers"),
     ],
 )
 def test_a_panel_has_the_number_of_layers_that_connect_all_pairs(complete, words):
@@ -92,12 +94,12 @@ def test_a_panel_has_the_number_of_layers_that_connect_all_pairs(complete, words
         (
             [300.0],
             7,
-            " Together, the 7 layers allow 2.10 times the pairs of one softmax layer, which alone connects all pairs.",
+            " Together, the 7 layers allow 2.10 times the pairs of one softmax layer, which alone connects all tokens.",
         ),
         (
             [300.0, 695.1],
             2,
-            " Together, the 2 layers allow 1.00 times the pairs of one softmax layer, which alone connects all pairs.",
+            " Together, the 2 layers allow 1.00 times the pairs of one softmax layer, which alone connects all tokens.",
         ),
         ([300.0, 694.9], 2, " Together, the 2 layers allow 99% of the pairs of one softmax layer."),
         ([300.0, 100.0], 2, " Together, the 2 layers allow 40% of the pairs of one softmax layer."),
@@ -105,7 +107,7 @@ def test_a_panel_has_the_number_of_layers_that_connect_all_pairs(complete, words
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
-    means = "All pairs are connected when each token can read every other token, directly or through other tokens."
+    means = "All tokens are connected when each token can read every other token, directly or through other tokens."
     assert cost_note([pattern(each) for each in pairs], complete) == means + words
 
 
@@ -126,19 +128,19 @@ def test_cross_attention_names_the_sparsest_pattern():
     ("steps", "words"),
     [
         ({}, ""),
-        ({"A": 0}, "**A** alone never connects all pairs, because each token attends only to itself."),
+        ({"A": 0}, "**A** alone never connects all tokens, because each token attends only to itself."),
         (
             {"A": 1},
-            "**A** alone never connects all pairs, because no chain of allowed pairs leads from some tokens to others.",
+            "**A** alone never connects all tokens, because no chain of allowed pairs leads from some tokens to others.",
         ),
         (
             {"A": 2},
-            "**A** alone never connects all pairs, because information moves only over distances that are multiples of "
+            "**A** alone never connects all tokens, because information moves only over distances that are multiples of "
             "2 tokens.",
         ),
         (
             {"A": 2, "B": 1},
-            "**A and B**, each used alone, never connect all pairs, because no chain of allowed pairs leads from some "
+            "**A and B**, each used alone, never connect all tokens, because no chain of allowed pairs leads from some "
             "tokens to others.",
         ),
     ],
@@ -148,7 +150,7 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
 
 
 ALONE = (
-    "Number of layers needed to connect all pairs, and the sum of the pairs allowed in these layers (one softmax "
+    "Number of layers needed to connect all tokens, and the sum of the pairs allowed in these layers (one softmax "
     "layer: 100%):"
 )
 
@@ -181,11 +183,11 @@ IN_TWO_LAYERS = "all tokens in layer 1, and all tokens read {} in layer 2."
     ("hubs", "words"),
     [
         ({}, ""),
-        ({"A": 1}, f"**A**'s global token alone connects all pairs: it reads {IN_TWO_LAYERS.format('it')}"),
-        ({"A": 2}, f"The global tokens of **A** alone connect all pairs: they read {IN_TWO_LAYERS.format('them')}"),
+        ({"A": 1}, f"**A**'s global token alone connects all tokens: it reads {IN_TWO_LAYERS.format('it')}"),
+        ({"A": 2}, f"The global tokens of **A** alone connect all tokens: they read {IN_TWO_LAYERS.format('them')}"),
         (
             {"A": 1, "B": 1},
-            f"The global tokens of **A and B** alone connect all pairs: they read {IN_TWO_LAYERS.format('them')}",
+            f"The global tokens of **A and B** alone connect all tokens: they read {IN_TWO_LAYERS.format('them')}",
         ),
     ],
 )
@@ -194,7 +196,7 @@ def test_variants_with_global_tokens_are_named(hubs, words):
 
 
 BLIND = "cannot read later tokens and pass on their information, so two layers of"
-UNCONNECTED = "alone do not connect all pairs."
+UNCONNECTED = "alone do not connect all tokens."
 FIRST = "are at the beginning of the text. With a causal mask, they"
 
 
@@ -264,18 +266,18 @@ def test_layers_that_cannot_be_causal_are_named_once():
     assert left_out_note(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
-FEWER = "layers connect all pairs with fewer allowed pairs than one softmax layer (100%)"
+FEWER = "layers connect all tokens with fewer query–key pairs than one softmax layer (100%)"
 
 
 @pytest.mark.parametrize(
     ("depth", "complete", "others", "text"),
     [
-        (1, 1, {}, "**The stack A → B connects all pairs of tokens in 1 layer.**"),
+        (1, 1, {}, "**The stack A → B connects all tokens in 1 layer.**"),
         (
             3,
             2,
             {},
-            "**The stack A → B connects all pairs of tokens in 2 layers.** Together, the 2 layers allow 40% of the "
+            "**The stack A → B connects all tokens in 2 layers.** Together, the 2 layers allow 40% of the "
             "pairs of one softmax layer.",
         ),
         (2, 2, {"C": 0.39, "D": 0.5}, f"**2 {FEWER}: C twice (39%), A → B (40%), or D twice (50%).**"),
@@ -285,14 +287,14 @@ FEWER = "layers connect all pairs with fewer allowed pairs than one softmax laye
             1,
             2,
             {},
-            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All pairs are connected after 2 "
+            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All tokens are connected after 2 "
             "layers.",
         ),
         (
             2,
             7,
             {},
-            "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** All pairs are connected after "
+            "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** All tokens are connected after "
             "7 layers.",
         ),
         (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
@@ -310,8 +312,8 @@ def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, compl
     ("depth", "complete", "words"),
     [
         (1, 2, "25.0% of pairs connected after 1 layer"),
-        (2, 2, "connects all pairs after 2 layers"),
-        (3, 2, "connects all pairs after 2 layers"),
+        (2, 2, "connects all tokens after 2 layers"),
+        (3, 2, "connects all tokens after 2 layers"),
         (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
@@ -323,35 +325,35 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
 @pytest.mark.parametrize(
     ("steps", "complete", "words"),
     [
-        ({"A": 0}, None, "The stack never connects all pairs, because each token attends only to itself."),
+        ({"A": 0}, None, "The stack never connects all tokens, because each token attends only to itself."),
         (
             {"A": 8, "B": 0},
             None,
-            "The stack never connects all pairs, because information moves only over distances that are multiples of 8 "
+            "The stack never connects all tokens, because information moves only over distances that are multiples of 8 "
             "tokens.",
         ),
         (
             {"A": 4, "B": 6},
             None,
-            "The stack never connects all pairs, because information moves only over distances that are multiples of "
+            "The stack never connects all tokens, because information moves only over distances that are multiples of "
             "2 tokens.",
         ),
         (
             {"A": 1, "B": 8},
             None,
-            "The stack never connects all pairs, because no chain of allowed pairs leads from some tokens to others.",
+            "The stack never connects all tokens, because no chain of allowed pairs leads from some tokens to others.",
         ),
         ({"A": 1, "B": 8}, 2, "**B** reads keys 8 tokens away, and **A** fills the gaps between them."),
         (
             {"A": 1, "B": 8},
             3,
-            "The stack connects all pairs because **A** also moves information over distances that are not multiples "
+            "The stack connects all tokens because **A** also moves information over distances that are not multiples "
             "of 8 tokens.",
         ),
         (
             {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
             2,
-            "The stack connects all pairs because **A, C and D** also move information over distances that are not "
+            "The stack connects all tokens because **A, C and D** also move information over distances that are not "
             "multiples of 8 "
             "tokens.",
         ),
@@ -402,7 +404,7 @@ def test_connected_tokens_are_counted_until_all_are_connected(first, words):
 @pytest.mark.parametrize(
     ("complete", "words"),
     [
-        (2, "The first layer of the stack connects 24.6% of the pairs, and the second layer connects the other 75.4%."),
+        (2, "The first layer of the stack connects 24.6% of the pairs of tokens, and the second layer the other 75.4%."),
         (1, ""),
         (3, ""),
         (None, ""),
