@@ -211,7 +211,9 @@ def trained_summary(tested: Sequence[Outcome], total: int) -> str:
         n=total - len(tested),
     )
     where = _("The claims are judged on recorded training runs of small models, not on your input.")
-    task = _("Recall means that a model reads pairs of a key and a value, and gives the value when a key appears again.")
+    task = _(
+        "Recall means that a model reads pairs of a key and a value, and gives the value when a key appears again."
+    )
     return paragraph(verdicts, missing if len(tested) < total else "", where, task)
 
 

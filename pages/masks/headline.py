@@ -77,7 +77,7 @@ def _hubs(pattern: Pattern) -> int:
 def blind_hubs(pattern: Pattern) -> int:
     """Return the number of a causal pattern's global tokens that all later tokens read, but that read no others.
 
-    It is 0 if the pattern connects all tokens in two layers, or if a token that is not global comes before a global one.
+    It is 0 if the pattern connects all tokens in two layers, or if another token comes before a global one.
     """
     rule = pattern.primitives.get("global")
     if rule is None or pattern.diameter in (1, 2):

@@ -351,10 +351,10 @@ def test_the_page_says_why_global_tokens_do_not_connect_all_pairs_with_a_causal_
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     assert (
-        "**2 layers connect all tokens with fewer query–key pairs than one softmax layer (100%): BigBird twice (39%), or "
-        "Local → Atrous (41%).**" in text
+        "**2 layers connect all tokens with fewer query–key pairs than one softmax layer (100%): BigBird twice (39%), "
+        "or Local → Atrous (41%).**" in text
     )
-    reason = "**BigBird**'s global token alone connects all tokens: it reads all tokens in layer 1, and all tokens read "
+    reason = "**BigBird**'s global token alone connects all tokens: it reads all tokens in layer 1, and all tokens "
     assert f"**Local** fills the gaps between them. {reason}" in text
 
 

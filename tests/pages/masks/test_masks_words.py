@@ -131,12 +131,13 @@ def test_cross_attention_names_the_sparsest_pattern():
         ({"A": 0}, "**A** alone never connects all tokens, because each token attends only to itself."),
         (
             {"A": 1},
-            "**A** alone never connects all tokens, because no chain of allowed pairs leads from some tokens to others.",
+            "**A** alone never connects all tokens, because no chain of allowed pairs leads from some tokens to "
+            "others.",
         ),
         (
             {"A": 2},
-            "**A** alone never connects all tokens, because information moves only over distances that are multiples of "
-            "2 tokens.",
+            "**A** alone never connects all tokens, because information moves only over distances that are multiples "
+            "of 2 tokens.",
         ),
         (
             {"A": 2, "B": 1},
@@ -287,8 +288,8 @@ FEWER = "layers connect all tokens with fewer query–key pairs than one softmax
             1,
             2,
             {},
-            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All tokens are connected after 2 "
-            "layers.",
+            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All tokens are connected after "
+            "2 layers.",
         ),
         (
             2,
@@ -329,14 +330,14 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
         (
             {"A": 8, "B": 0},
             None,
-            "The stack never connects all tokens, because information moves only over distances that are multiples of 8 "
-            "tokens.",
+            "The stack never connects all tokens, because information moves only over distances that are multiples of "
+            "8 tokens.",
         ),
         (
             {"A": 4, "B": 6},
             None,
-            "The stack never connects all tokens, because information moves only over distances that are multiples of "
-            "2 tokens.",
+            "The stack never connects all tokens, because information moves only over distances that are multiples "
+            "of 2 tokens.",
         ),
         (
             {"A": 1, "B": 8},
@@ -354,8 +355,8 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
             {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
             2,
             "The stack connects all tokens because **A, C and D** also move information over distances that are not "
-            "multiples of 8 "
-            "tokens.",
+            "multiples of "
+            "8 tokens.",
         ),
         ({"A": 1}, 1, ""),
         ({"A": 1, "B": 8}, 1, ""),
@@ -404,7 +405,10 @@ def test_connected_tokens_are_counted_until_all_are_connected(first, words):
 @pytest.mark.parametrize(
     ("complete", "words"),
     [
-        (2, "The first layer of the stack connects 24.6% of the pairs of tokens, and the second layer the other 75.4%."),
+        (
+            2,
+            "The first layer of the stack connects 24.6% of the pairs of tokens, and the second layer the other 75.4%.",
+        ),
         (1, ""),
         (3, ""),
         (None, ""),
