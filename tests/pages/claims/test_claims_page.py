@@ -333,7 +333,7 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
     axes = charts(at)[0]["layout"]
     figure = claim.figure
     assert axes["xaxis"]["title"]["text"] == titled(figure.x.title, log=figure.x.log)
-    assert axes["yaxis"]["title"]["text"] == titled(figure.y.title, log=figure.y.log)
+    assert axes["yaxis"]["title"]["text"] == titled(figure.y.title, log=outcome.has_log_values)
 
 
 def test_a_claim_about_trained_models_takes_no_synthetic_input():
