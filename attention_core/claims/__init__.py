@@ -110,7 +110,7 @@ class Outcome:
 
     @property
     def has_log_values(self) -> bool:
-        """Whether the figure's vertical axis is logarithmic: for bars, only if their sizes differ more than tenfold."""
+        """True if the figure's vertical axis is logarithmic: for bars, only if their sizes differ more than tenfold."""
         figure = self.claim.figure
         sizes = [size for row in self.rows if (size := getattr(row, figure.y.attribute) or 0) > 0]
         return figure.y.log and (figure.kind != "bars" or max(sizes, default=0) > 10 * min(sizes, default=0))
