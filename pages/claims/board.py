@@ -23,7 +23,7 @@ from pages.claims import claim as panel
 from pages.claims.board_words import VERDICTS_BY_NAME
 from pages.claims.options import ClaimsOptions, is_requested, open_claim, request_all
 
-CARD_HEIGHT = 280
+CARD_HEIGHT = 310
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 BAR_HEIGHT = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
