@@ -5,12 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from app.words.i18n import _
+from app.words.i18n import N_, _, paragraph
 from attention_core.formatting import formatted
 
 if TYPE_CHECKING:
     import attention_core as ac
     from app.lessons.screen import Screen
+
+
+MODERATE = 3
+"""A guess is not far off if its error is at most this many times the largest error of a close guess."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +152,17 @@ def verdict(measure: Measure, truth: float | None, guess: float | None, screen: 
     if guess is None:
         return _("Answer: {truth}.", **values)
     values |= {"guess": measure.format(guess, screen), "off": measure.difference(abs(guess - truth), screen)}
-    if abs(guess - truth) <= measure.tolerance:
+    error = abs(guess - truth)
+    if error <= measure.tolerance:
         return _("Your guess: {guess}. Answer: {truth}. Your guess is close.", **values)
-    if guess > truth:
-        return _("Your guess: {guess}. Answer: {truth}. The answer is {off} lower.", **values)
-    return _("Your guess: {guess}. Answer: {truth}. The answer is {off} higher.", **values)
+    if error <= MODERATE * measure.tolerance:
+        text = (
+            N_("Not far off: the answer is {off} lower.")
+            if guess > truth
+            else N_("Not far off: the answer is {off} higher.")
+        )
+    else:
+        text = (
+            N_("Far off: the answer is {off} lower.") if guess > truth else N_("Far off: the answer is {off} higher.")
+        )
+    return paragraph(_("Your guess: {guess}. Answer: {truth}.", **values), _(text, **values))

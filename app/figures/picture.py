@@ -48,9 +48,15 @@ def picture(values: np.ndarray, *, dark: bool, side: int = 320, top: float | Non
     return np.kron(np.rint(colours).astype(np.uint8), block)
 
 
-def data_url(values: np.ndarray, *, dark: bool, top: float | None = None) -> str:
-    """Return the picture of a matrix as the data URL of a PNG, one pixel for each query–key pair."""
-    return _png_url(picture(values, dark=dark, side=1, top=top))
+def data_url(values: np.ndarray, *, dark: bool, top: float | None = None, hides_masked: bool = False) -> str:
+    """Return the picture of a matrix as the data URL of a PNG, one pixel for each query–key pair.
+
+    With ``hides_masked``, masked pairs are transparent, so that the picture's background shows there.
+    """
+    pixels = picture(values, dark=dark, side=1, top=top)
+    if hides_masked:
+        pixels = np.dstack([pixels, np.where(np.isnan(values), 0, 255).astype(np.uint8)])
+    return _png_url(pixels)
 
 
 def pixels_url(pixels: np.ndarray) -> str:

@@ -314,7 +314,16 @@ def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: De
             lines = [sentence(error)]
         first, *others = [*lines, *([translate(step.then)] if step.then else [])]
         paragraphs = "".join(f"<p>{html.escape(each)}</p>" for each in others)
-        st.html(f'<p class="answer">{html.escape(first)}</p>{paragraphs}{end}')
+        st.html(f'<p class="answer">{html.escape(first)}</p>{_pointer_html(step)}{paragraphs}{end}')
+
+
+def _pointer_html(step: Step) -> str:
+    """Return what the visitor can look at on the page to see the answer, as HTML; empty if no number is the answer."""
+    if (target := answer.find(step)) is None:
+        return ""
+    key = target.key or target.winner(Screen.from_link(step.at, step.reveal))
+    title = target.title(_(ac.variant(key).title) if key else "")
+    return f'<p class="do"><b>{html.escape(_("On the page"))}</b> {html.escape(title)}</p>'
 
 
 def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:

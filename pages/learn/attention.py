@@ -3,8 +3,10 @@
 import html
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import streamlit as st
 
+import attention_core as ac
 from app.figures.picture import data_url
 from app.figures.theme import DARK, LIGHT, Colour, style
 from app.words.finding import Finding
@@ -99,6 +101,8 @@ def _key(row: LearnRow, step: int, seeds: int, *, has_negative: bool) -> str:
     ramps = DARK if st.context.theme.type == "dark" else LIGHT
     run = _("step {step}, run 1 of {n}", step=step, n=seeds) if seeds > 1 else _("step {step}", step=step)
     parts = [run, _("▲ largest rise of accuracy"), _("rows: queries, columns: keys")]
+    if task_of(row.spec.model.task).causal:
+        parts.append(f'<b class="masked"></b>{html.escape(_("masked"))}')
     if task_of(row.spec.model.task).shows_answers:
         parts.append(f"<b></b>{html.escape(_('answer'))}")
     negative = f"{html.escape(_('negative'))} {_scale(ramps.negative, -90)} " if has_negative else ""
@@ -124,13 +128,20 @@ def _panel(row: LearnRow, outcome: Outcome, layer: int, step: int) -> str:
     values = {"name": name, "share": percent(row.row.accuracy)}
     caption, frames = _("{name}: {share} correct", **values), ""
     if task_of(row.spec.model.task).shows_answers:
-        weight = percent(answer_share(row.spec, row.matrices[layer]))
-        caption = _("{name}: {share} correct, {weight} of the weight on the answer", weight=weight, **values)
+        weight = answer_share(row.spec, row.matrices[layer])
+        template = N_("{name}: {share} correct, {weight} of the weight on the answer")
+        if weight < 0:
+            template = N_("{name}: {share} correct, weight {weight} on the answer (subtracts its value)")
+        caption = _(template, weight=percent(weight), **values)
         frames = _frames(answer_places(row.spec), example_labels(row.spec))
     rise = ""
     if text := attention_words.rise_text(outcome):
         rise = f'<br><span style="color:{style(outcome.colour).colour}">▲</span> {html.escape(text)}'
-    picture = data_url(row.matrices[layer].astype("float32"), dark=st.context.theme.type == "dark")
+    matrix = row.matrices[layer].astype("float32")
+    n, causal = len(matrix), task_of(row.spec.model.task).causal
+    mask = ac.from_word(row.row.variant).mask(n, causal=causal)
+    allowed = np.tri(n, k=0 if causal else n, dtype=bool) if mask is None else mask.numpy()
+    picture = data_url(np.where(allowed, matrix, np.nan), dark=st.context.theme.type == "dark", hides_masked=True)
     return (
         f'<figure><div><img src="{picture}" alt="{html.escape(alt)}">{frames}</div>'
         f"<figcaption>{html.escape(caption)}{rise}</figcaption></figure>"

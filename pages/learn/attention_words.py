@@ -60,7 +60,8 @@ def attention_headline(
     )
     explanation = paragraph(
         _(
-            "In layer {layer}, the weight on the answer (framed) changes from step 0 to step {step}: {weights}.",
+            "In layer {layer} of run 1, the weight on the answer (framed) changes from step 0 to step {step}: "
+            "{weights}.",
             layer=layer,
             step=step,
             weights=weights,

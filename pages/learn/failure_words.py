@@ -28,8 +28,8 @@ def cause(outcome: Outcome) -> str:
         reason = paragraph(_("Its mask hides {hidden} of the answers.", hidden=percent(hidden)), _guesses(outcome))
     elif spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         reason = _(
-            "With positive queries and keys, or with both scaled to length 1, it reached {most} within 250 steps in "
-            "other runs.",
+            "By default, its queries and keys can be negative and are not scaled. With positive queries and keys, or "
+            "with both scaled to length 1, it reached {most} within 250 steps in other runs.",
             most=percent(THRESHOLD),
         )
     elif spec.model == ModelSpec(task="parity", word="deltanet") and outcome.is_trained and _is_learned_when_strong():

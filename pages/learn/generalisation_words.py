@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words
 from attention_core.formatting import percent
 from attention_core.learning.defaults import TEST_ITEMS
@@ -223,25 +223,3 @@ def _position_sentence(results: Sequence[Outcome], counterparts: Sequence[Outcom
         else N_("{name} gets {share} right with RoPE (dashed), instead of {own} without position encoding.")
     )
     return _(text, name=escape_markdown(in_words(outcome.name)), share=percent(changed), own=percent(own))
-
-
-def memory_note(numbers_stored: Mapping[str, tuple[int, int]], length: int) -> str:
-    """Return the sentence about how many numbers a layer stores for later tokens, by variant.
-
-    Args:
-        numbers_stored: by the variant's name, the numbers stored at any length, and the numbers added by each token.
-        length: the number of tokens for which growing memories are reported.
-    """
-    names: dict[tuple[int, int], list[str]] = {}
-    for name, numbers in numbers_stored.items():
-        names.setdefault(numbers, []).append(f"**{escape_markdown(name)}**")
-    stored = (
-        _(
-            N_("{names} {n:,} at {length} tokens, growing with length") if per_token else N_("{names} always {n:,}"),
-            names=enumeration(names[fixed, per_token]),
-            n=fixed + per_token * length,
-            length=length,
-        )
-        for fixed, per_token in names
-    )
-    return _("Numbers that a layer stores: {stored}.", stored=clauses(stored))

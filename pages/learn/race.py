@@ -46,7 +46,8 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     chance = task.chance(spec.length, spec.items)
     # False for selective copying: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
-    if task.key in TEST_ITEMS:
+    # Models that are still training are tested later; recorded models may have no tests.
+    if task.key in TEST_ITEMS and any(each.test_points("items") or not each.is_trained for each in outcomes(rows)):
         with st.grid("auto", min_column_width=HALF_COLUMN, key=f"learn.halves.{key}"):
             with st.container(gap=None):
                 st.markdown(_("**During training**, with {n} pairs", n=spec.items))
@@ -127,15 +128,45 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     if text := gaps.no_tests(task, by=by):
         st.info(text)
         return
-    results = _draw_tests(rows, key, by=by, width=WIDTH)
-    if not results:
+    if by == "length":
+        results = _draw_tests(rows, key, by=by, width=WIDTH)
+    else:
+        with st.grid("auto", min_column_width=HALF_COLUMN, key=f"learn.halves.{key}"):
+            with st.container(gap=None):
+                st.markdown(_("**After training**, with more pairs"))
+                results = _draw_tests(rows, key, by=by, width=HALF)
+            with st.container(gap=None):
+                _draw_memory(results, key)
+    if results:
+        _explain(rows)
+
+
+def _draw_memory(results: Sequence[Outcome], key: str) -> None:
+    """Draw the accuracy with most pairs against the numbers that a layer stores, one point per variant."""
+    tests = [(each, *test) for each in results if (test := each.largest_test("items"))]
+    if not tests:
         return
-    note = ""
-    if by == "items":
-        pairs = max(x for each in results for x, _share in each.test_points(by))
-        numbers = {each.name_in_sentence: numbers_stored(each.rows[0].spec.model) for each in results}
-        note = generalisation_words.memory_note(numbers, length_with_items(task, rows[0].spec.length, pairs))
-    _explain(rows, note)
+    spec, pairs = results[0].rows[0].spec, max(pairs for _each, pairs, _share in tests)
+    length = length_with_items(task_of(spec.model.task), spec.length, pairs)
+    stored = [
+        fixed + length * grown for fixed, grown in (numbers_stored(each.rows[0].spec.model) for each, *_ in tests)
+    ]
+    points = [
+        Curve(
+            each.name,
+            [size],
+            [share],
+            colour=each.colour,
+            name_at_end=False,
+            texts=[each.title],
+            text_position="middle left" if size == max(stored) > min(stored) else "middle right",
+        )
+        for (each, _pairs, share), size in zip(tests, stored, strict=True)
+    ]
+    st.markdown(_("**With {n} pairs**, by memory", n=pairs))
+    title = axis_title(_("numbers that a layer stores after {n} tokens", n=length), log=True)
+    key = f"learn.memory.{key}"
+    _draw(points, x="memory", y="accuracy", key=key, name="learn-memory", x_title=title, log_x=True, width=HALF)
 
 
 def _draw_tests(rows: Sequence[LearnRow], key: str, *, by: str, width: float) -> list[Outcome]:
@@ -211,13 +242,12 @@ def _draw(
     ticks: Mapping[float, str] | None = None,
     log_x: bool = False,
     learned: Sequence[str] = (),
+    x_title: str = "",
     width: float,
 ) -> None:
-    x_title = (
-        _("training steps (measured every {interval} steps)", interval=MEASURE_INTERVAL)
-        if x == "step"
-        else axis_title(_(AXES[x]), log=log_x)
-    )
+    if x == "step":
+        x_title = _("training steps (measured every {interval} steps)", interval=MEASURE_INTERVAL)
+    x_title = x_title or axis_title(_(AXES[x]), log=log_x)
     drawn = [value for line in lines for value in (*line.y, *(line.high or ())) if value is not None]
     largest = max(drawn, default=1.0)
     figure = curves(
@@ -238,7 +268,7 @@ def _draw(
     if len({line["color"] for line in own}) == len(own):
         for line in own:
             line["dash"] = "solid"
-    alt = _("Lines: {y} against {x}", y=_(AXES[y]), x=_(AXES[x]))
+    alt = _("Lines: {y} against {x}", y=_(AXES[y]), x=x_title)
     if learned:  # Screen readers cannot read the lines.
         alt = paragraph(f"{alt}.", _("These variants learned the task: {names}.", names=enumeration(learned)))
     chart.show(figure, key=key, name=name, alt=alt)

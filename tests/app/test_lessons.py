@@ -229,6 +229,7 @@ def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
         number = found.number(screen, one)
         assert agree(found.measure, number, SHOWN[name](at, screen.variant(one) if one else None))
         assert found.measure.format(number, screen).replace("\N{NO-BREAK SPACE}", " ") in card(at)
+    assert " On the page " in card(at)
     if found.rank:
         assert ac.variant(found.winner(screen)).title in card(at)
     assert "With your current settings" not in card(at)
@@ -238,8 +239,8 @@ def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        ("output", "Your guess: 30%. Answer: 55%. The answer is 25 percentage points higher."),
-        ("kl", "Your guess: 0.30. Answer: 0.55. The answer is 0.25 higher."),
+        ("output", "Your guess: 30%. Answer: 55%. Not far off: the answer is 25 percentage points higher."),
+        ("kl", "Your guess: 0.30. Answer: 0.55. Not far off: the answer is 0.25 higher."),
     ],
 )
 def test_an_error_has_the_unit_of_the_page(metric, words):
@@ -285,7 +286,7 @@ def test_the_included_lessons_compute_every_answer():
 def test_a_guess_is_compared_with_the_number():
     at = press(guess(open_lesson("flat"), 4.5), ".check")
     assert "Your guess: 4.50 nats. Answer: 4.62 nats. Your guess is close." in card(at)
-    assert "The answer is 2.62 nats higher." in card(press(guess(open_lesson("flat"), 2.0), ".check"))
+    assert "Far off: the answer is 2.62 nats higher." in card(press(guess(open_lesson("flat"), 2.0), ".check"))
 
 
 def test_a_finished_lesson_is_closed_in_the_list_of_lessons():
@@ -566,8 +567,11 @@ MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_me
         (None, 3.0, "No."),
         (40.0, None, "Answer: 40%."),
         (40.0, 45.0, "Your guess: 45%. Answer: 40%. Your guess is close."),
-        (40.0, 46.0, "Your guess: 46%. Answer: 40%. The answer is 6 percentage points lower."),
-        (40.0, 34.0, "Your guess: 34%. Answer: 40%. The answer is 6 percentage points higher."),
+        (40.0, 46.0, "Your guess: 46%. Answer: 40%. Not far off: the answer is 6 percentage points lower."),
+        (40.0, 25.0, "Your guess: 25%. Answer: 40%. Not far off: the answer is 15 percentage points higher."),
+        (40.0, 24.0, "Your guess: 24%. Answer: 40%. Far off: the answer is 16 percentage points higher."),
+        (40.0, 56.0, "Your guess: 56%. Answer: 40%. Far off: the answer is 16 percentage points lower."),
+        (40.0, 34.0, "Your guess: 34%. Answer: 40%. Not far off: the answer is 6 percentage points higher."),
         (-40.0, None, "Answer: −40%."),
     ],
 )

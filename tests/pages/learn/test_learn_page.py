@@ -1,6 +1,7 @@
 """Tests of the Learn page: recorded results on a first visit, training, variants that are refused, and links."""
 
 import math
+import re
 from collections import Counter
 from functools import partial
 from statistics import median
@@ -73,8 +74,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "the delta rule is meant to reduce interference.",
         "**Local with window 16** gets 72% right. Its mask hides 43% of the answers. Guessing among the hidden "
         "answers (right 32% of the time) and knowing all others gives 70%. Its 2 layers hardly recover more.",
-        "**Gated linear** gets 32% right. With positive queries and keys, or with both scaled to length 1, it reached "
-        "95% within 250 steps in other runs.",
+        "**Gated linear** gets 32% right. By default, its queries and keys can be negative and are not scaled. With "
+        "positive queries and keys, or with both scaled to length 1, it reached 95% within 250 steps in other runs.",
     ]
     assert any(each.value.startswith("**Associative recall, 4 pairs.**") for each in at.caption)
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
@@ -82,8 +83,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))
     [text] = [text for text in texts(at) if "the weight on the answer" in text]
     assert text == (
-        "In layer 0, the weight on the answer (framed) changes from step 0 to step 400: **softmax** (3.3% to 100%) and "
-        "**Linear** (3.9% to 48%)."
+        "In layer 0 of run 1, the weight on the answer (framed) changes from step 0 to step 400: **softmax** (3.3% to "
+        "100%) and **Linear** (3.9% to 48%)."
     )
     [headline] = [
         text for text in texts(at) if text.startswith("**In layer 0 of softmax, a repeated key symbol attends")
@@ -99,10 +100,12 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert panels.count("<i style=") == 8
     assert '<small style="left:3.12%;top:-2.19%">v3</small>' in panels, "v3 is the second token"
     assert panels.count("<small") == 16, "the token of the row and of the column of each answer"
+    assert '<b class="masked"></b>masked' in panels
     assert "<span>0 <b style" in panels, "no weight of softmax and Linear is negative"
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("gla"),))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
     assert "<span>negative <b style" in panels
+    assert re.search(r"weight −\d.*% on the answer \(subtracts its value\)", panels)
     at = open_learn(l_view="attention", l_task="induction", l_layer=1, variants=(ac.get("softmax"),))
     assert any("step 0 to step 400: **softmax** (3.9% to 100%)." in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
@@ -322,13 +325,14 @@ def test_dashed_lines_show_the_models_with_the_other_positions(shown, other):
 
 def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
     pair = {"l_view": "capacity", "l_steps": 50, "variants": PAIR}
-    [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "a layer stores" in each.value]
-    assert text == (
-        "Numbers that a layer stores: **softmax** 16,384 at 128 tokens, growing with length; **Linear** always 4,160."
-    )
+    memory = charts(open_learn(**pair | {"l_steps": 400}))[1]
+    assert memory["layout"]["xaxis"]["title"]["text"] == "numbers that a layer stores after 128 tokens (log scale)"
+    points = {trace["name"]: list(numbers(trace["x"])) for trace in memory["data"]}
+    assert points == {"Softmax": [16384], "Linear": [4160]}
     at = press(open_learn(l_heads=4, **pair), "Train on this server")
     assert {each.spec.model.heads for each in at.session_state["learn.run"].rows} == {4}
-    assert any("**Linear** always 1,088" in each.value for each in at.caption)
+    [linear] = [trace for trace in charts(at)[1]["data"] if trace["name"] == "Linear"]
+    assert list(numbers(linear["x"])) == [1088]
     assert any("4 heads of size 16" in each.value for each in at.caption)
 
 
@@ -423,6 +427,13 @@ def test_training_shows_the_same_numbers_as_the_library():
 def numbers_of(found):
     row = found.row
     return row.variant, row.step, row.length, row.items, row.accuracy, row.loss
+
+
+def test_models_without_tests_have_one_chart():
+    at = open_learn(l_convolution="off", variants=PAIR)
+    assert len(charts(at)) == 1
+    assert not at.info
+    assert len(charts(open_learn(variants=PAIR))) == 2
 
 
 def test_models_that_a_visitor_trains_are_trained_once_for_all_visitors(monkeypatch):
