@@ -129,10 +129,7 @@ def _panel(row: LearnRow, outcome: Outcome, layer: int, step: int) -> str:
     caption, frames = _("{name}: {share} correct", **values), ""
     if task_of(row.spec.model.task).shows_answers:
         weight = answer_share(row.spec, row.matrices[layer])
-        template = N_("{name}: {share} correct, {weight} of the weight on the answer")
-        if weight < 0:
-            template = N_("{name}: {share} correct, weight {weight} on the answer (subtracts its value)")
-        caption = _(template, weight=percent(weight), **values)
+        caption = attention_words.panel_caption(weight, **values)
         frames = _frames(answer_places(row.spec), example_labels(row.spec))
     rise = ""
     if text := attention_words.rise_text(outcome):

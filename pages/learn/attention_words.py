@@ -80,6 +80,14 @@ def _answer_weights(row: LearnRow) -> list[float]:
     return [answer_share(row.spec, matrix) for matrix in row.matrices]
 
 
+def panel_caption(weight: float, *, name: str, share: str) -> str:
+    """Return the caption of a matrix: the variant's name and accuracy, and the share of its weight on the answers."""
+    text = N_("{name}: {share} correct, {weight} of the weight on the answer")
+    if weight < 0:
+        text = N_("{name}: {share} correct, weight {weight} on the answer (subtracts its value)")
+    return _(text, name=name, share=share, weight=percent(weight))
+
+
 def rise_text(outcome: Outcome) -> str:
     """Return the phrase about the steps between which a variant's accuracy rises most; empty if it never rises."""
     if outcome.largest_rise is None:

@@ -1,7 +1,6 @@
 """Tests of the Learn page: recorded results on a first visit, training, variants that are refused, and links."""
 
 import math
-import re
 from collections import Counter
 from functools import partial
 from statistics import median
@@ -105,7 +104,6 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("gla"),))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
     assert "<span>negative <b style" in panels
-    assert re.search(r"weight −\d.*% on the answer \(subtracts its value\)", panels)
     at = open_learn(l_view="attention", l_task="induction", l_layer=1, variants=(ac.get("softmax"),))
     assert any("step 0 to step 400: **softmax** (3.9% to 100%)." in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]

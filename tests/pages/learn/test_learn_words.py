@@ -1016,6 +1016,14 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
     )
 
 
+def test_a_negative_weight_on_the_answer_is_explained_below_its_matrix():
+    values = {"name": "A", "share": "50%"}
+    assert attention_words.panel_caption(0.0, **values) == "A: 50% correct, 0% of the weight on the answer"
+    assert attention_words.panel_caption(-0.084, **values) == (
+        "A: 50% correct, weight −8.4% on the answer (subtracts its value)"
+    )
+
+
 def test_no_variant_attends_mostly_to_the_answer_and_a_negative_weight_subtracts():
     found = outcomes(with_matrices("deltanet", [[0.0], [-0.3]]) + with_matrices("softmax", [[0.01], [0.49]]))
     assert attention_text(found, 0) == (
