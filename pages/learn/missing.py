@@ -25,8 +25,10 @@ HEIGHT = 300
 NAMES = part_words.MISSING_PARTS | {"layer": N_("no last layer")}
 """Names at the lines of the models with one removed part, by part."""
 HUES = ((7,), (8, 4), (10, 0), (9, 3, 5), (6, 2), (1,))
-"""Groups of similar colours, by index. The first colour of a group is that of a removed part; best groups first. The last one is the colour of local
-attention, which the page opens with."""
+"""Groups of similar colours, by index. The first colour of a group is that of a removed part; best groups first.
+
+The last group is the colour of local attention, with which the page opens.
+"""
 DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer": "longdash"}
 """Plotly's name of the line style, by removed part."""
 
