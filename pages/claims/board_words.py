@@ -52,8 +52,12 @@ def origin(claim: Claim) -> str:
 
 
 def link(claim: Claim, text: str) -> str:
-    """Return a Markdown link that opens a claim; its tooltip is the claim's number and short name."""
-    return f'[{text}](#?claim={claim.key} "{claim.number}: {escape_markdown(_(claim.short))}")'
+    """Return a Markdown link that opens a claim; its tooltip is the claim's number and short name.
+
+    Screen readers read the tooltip as the link's name, so it begins with the text if this is not the number.
+    """
+    name = f"{claim.number}: {escape_markdown(_(claim.short))}"
+    return f'[{text}](#?claim={claim.key} "{name if text == str(claim.number) else f"{text} {name}"}")'
 
 
 def tile(claim: Claim, verdict: Verdict | None) -> str:

@@ -215,7 +215,6 @@ def _factors(data: HeadData) -> Step:
             if data.setting("method") == "segment_means"
             else _("Each landmark is an average of similar tokens, so L and R both blur."),
             _("Z is meant to undo one blur. A is the product of the last three matrices."),
-            negative_weights(data.weights),
         ),
         formula=rf"{symbol(RESULT, 'A')} = "
         rf"{symbol(LEFT, 'L')} \times {symbol(INVERSE, 'Z')} \times {symbol(RIGHT, 'R')}",
@@ -230,6 +229,7 @@ def _factors(data: HeadData) -> Step:
             else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
             inverse_count(cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q)),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
+            negative_weights(data.weights),
         ),
         draw=draw,
     )

@@ -204,7 +204,9 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     step = nystrom.steps(step_data)[0]
     without = float((torch.from_numpy(step_data.parts["left"] @ step_data.parts["right"]) - full).norm() / full.norm())
     raised = heads_closer_without_inverse(step_data.qkv, step_data.attention)
-    assert step.findings == inverse_count(raised, len(step_data.qkv.q))
+    orange = negative_weights(step_data.weights)
+    assert orange
+    assert step.findings == f"{inverse_count(raised, len(step_data.qkv.q))} {orange}"
     assert step.headline == (
         "Nyström replaces the softmax matrix with a product of three smaller ones. In this head, the middle one (Z) "
         f"makes the matrix error smaller: {off:.0%} instead of {without:.0%}. {needs(step_data)}"
