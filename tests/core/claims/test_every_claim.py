@@ -235,5 +235,5 @@ def test_the_link_to_a_page_has_the_measured_setting(found, key, word, unmeasure
 @pytest.mark.parametrize(("sizes", "log"), [((1.0, 10.0), False), ((1.0, 10.1), True), ((0.0, 0.5), False)])
 def test_bars_have_a_logarithmic_axis_only_if_their_sizes_differ_more_than_tenfold(sizes, log):
     rows = tuple(softmax_delta_rule.StepRow(form="a", head=0, error=size, unstable=0) for size in sizes)
-    assert claims.Outcome("softmax_delta_rule", Verdict.HOLDS, rows=rows).has_log_values == log
-    assert claims.Outcome("log_n_scale", Verdict.HOLDS).has_log_values == claims.claim("log_n_scale").figure.y.log
+    assert claims.Outcome(key="softmax_delta_rule", verdict=Verdict.HOLDS, rows=rows).has_log_values == log
+    assert claims.Outcome(key="log_n_scale", verdict=Verdict.HOLDS).has_log_values == claims.claim("log_n_scale").figure.y.log
