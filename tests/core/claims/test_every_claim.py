@@ -236,4 +236,5 @@ def test_the_link_to_a_page_has_the_measured_setting(found, key, word, unmeasure
 def test_bars_have_a_logarithmic_axis_only_if_their_sizes_differ_more_than_tenfold(sizes, log):
     rows = tuple(softmax_delta_rule.StepRow(form="a", head=0, error=size, unstable=0) for size in sizes)
     assert claims.Outcome(key="softmax_delta_rule", verdict=Verdict.HOLDS, rows=rows).has_log_values == log
-    assert claims.Outcome(key="log_n_scale", verdict=Verdict.HOLDS).has_log_values == claims.claim("log_n_scale").figure.y.log
+    line = claims.Outcome(key="log_n_scale", verdict=Verdict.HOLDS)
+    assert line.has_log_values == line.claim.figure.y.log

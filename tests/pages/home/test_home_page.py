@@ -23,6 +23,7 @@ from app.words.labels import complexity_letters, family_summary, family_title
 ROW = '<div class="variant">'
 OPENING = {
     "matrices": {"row": ["opening"]},
+    "masks": {"front_way": ["hears"]},
     "entropy": {"h_base": ["64"], "h_measure": ["keys"]},
     "error": {"against": ["cost"], "fidelity": ["output"]},
     "causal": {"c_view": ["overview"]},
