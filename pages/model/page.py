@@ -63,7 +63,7 @@ def top() -> Question:
 
 
 def _introduction(view: str, question: Question) -> str:
-    """Return the text before the variants' buttons, which says what they replace."""
+    """Return the text before the variants' buttons: in which layers of which model attention is replaced."""
     if view == "encoder":
         low, high = question.options.encoder_layers
         return _(
