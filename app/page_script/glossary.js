@@ -136,7 +136,7 @@ function watchTerms() {
   addEventListener("pointerover", showMeaning);
   addEventListener("focusin", showMeaning);
   addEventListener("focusout", () => bubble.hide());
-  addEventListener("scroll", () => bubble.hide(), true);
+  addEventListener("scroll", () => bubble.hideIfMoved(), true);
   addEventListener("keydown", ({ key }) => key === "Escape" && bubble.hide());
   markTerms();
 }
@@ -157,6 +157,7 @@ function makeBubble() {
   (document.querySelector(APP) ?? document.body).append(bubble);
   /** @type {HTMLElement | undefined} */
   let shownTerm;
+  let shownTop = 0;
 
   function hide() {
     shownTerm?.removeAttribute("aria-describedby");
@@ -176,10 +177,16 @@ function makeBubble() {
     bubble.hidden = false;
     if (term.ariaLabel !== meaning) term.setAttribute("aria-describedby", bubble.id);
     const { left, top, bottom } = term.getBoundingClientRect();
+    shownTop = top;
     const { width, height } = bubble.getBoundingClientRect();
     bubble.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
     bubble.style.top = `${bottom + height + 8 < innerHeight ? bottom + 2 : top - height - 2}px`;
   }
 
-  return { show, hide };
+  /** Hide the tooltip unless its term is where it was shown: the event of a scroll that brought it into view comes later. */
+  function hideIfMoved() {
+    if (shownTerm?.getBoundingClientRect().top !== shownTop) hide();
+  }
+
+  return { show, hide, hideIfMoved };
 }
