@@ -11,15 +11,8 @@ from attention_core.benchmarking.run_records import group_samples
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent
-from pages.causal.generation import (
-    group_by_size,
-    group_name,
-    group_short_name,
-    summary,
-    time_details,
-    time_text,
-    timing_origin,
-)
+from pages.causal.generation import group_by_size, group_name, group_short_name, summary
+from pages.causal.generation_times import time_details, time_text, timing_origin
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):

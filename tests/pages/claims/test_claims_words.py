@@ -564,7 +564,9 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     assert article == f"{words.article(FOUND.claim.source)} :small[·{NBSP}Sparse{NBSP}attention]"
     [recorded, *_rest] = claims.trained_claims()
     assert board_words.origin(recorded) == words.article(recorded.source), "it has no subject"
-    details = f'[Details →](#?claim=two_layers "Details → {FOUND.claim.number}: local and atrous layers connect all tokens")'
+    details = (
+        f'[Details →](#?claim=two_layers "Details → {FOUND.claim.number}: local and atrous layers connect all tokens")'
+    )
     assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}\n\n{details}")
     assert condition_words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{UNMET} 100% (the claim needs 100%)"
     assert condition_words.unmet_conditions(FOUND) == condition_words.unmet_conditions(UNJUDGED) == ""
