@@ -1,12 +1,11 @@
 """The card at the top of a page: it shows the current step of a lesson, its question and, on request, the answer.
 
-The card is drawn before the page, and the answer after it, because the page computes the numbers of the answer. The
-module also writes the list of the included lessons.
+The card is drawn before the page, and the answer after it, because the page computes the numbers of the answer.
 """
 
 import html
 import zlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -14,16 +13,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.lessons import answer, sketch
+from app.lessons import answer
 from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, parse_query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
-from app.lessons.shipped import all_lessons, lesson_pictures
+from app.lessons.shipped import all_lessons
+from app.lessons.sketch import sketch
 from app.measures import Measure
 from app.state import url
 from app.ui import navigation
-from app.words.i18n import _, _n, escape_markdown, paragraph, sentence
+from app.words.i18n import _, escape_markdown, sentence
 
 GUESSES = "lesson.guessed"
 """The session-state key of the visitor's current guess at each step."""
@@ -61,7 +61,7 @@ def show(page: str) -> Callable[[], None]:
         return lambda: None
     lesson, number = current
     step, translate = lesson.steps[number - 1], _ if lesson.key else str
-    key = _keys(lesson)[number - 1]
+    key = step_keys(lesson)[number - 1]
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             answered = key in st.session_state.get(ANSWERS, {})
@@ -115,7 +115,7 @@ def close_finished_lesson(page: str) -> None:
     if page != "lessons" or (current := _current_step()) is None:
         return
     lesson, number = current
-    if number == len(lesson.steps) and _keys(lesson)[-1] in st.session_state.get(ANSWERS, {}):
+    if number == len(lesson.steps) and step_keys(lesson)[-1] in st.session_state.get(ANSWERS, {}):
         _leave_lesson()
 
 
@@ -131,7 +131,7 @@ def is_pending(page: str) -> bool:
     if (current := _current_step()) is None:
         return False
     lesson, number = current
-    step, key = lesson.steps[number - 1], _keys(lesson)[number - 1]
+    step, key = lesson.steps[number - 1], step_keys(lesson)[number - 1]
     return page == step.page and bool(step.ask) and key not in st.session_state.get(ANSWERS, {})
 
 
@@ -202,7 +202,7 @@ def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, 
     return (
         f'<div class="{" ".join(kinds)}"><b>{html.escape(translate(lesson.title))}</b>'
         f"<span>{html.escape(_('Step {place} of {count}', place=number, count=count))}</span>"
-        f"{_dots_html(i < number for i in range(count))}{' '.join(filter(None, links))}</div>"
+        f"{dots_html(i < number for i in range(count))}{' '.join(filter(None, links))}</div>"
         f"{_HIDE_CONTROLS if pending else ''}"
     )
 
@@ -357,75 +357,13 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
     return [sketch.describe(curve, drawn, sketch.point_positions(curve, variant, screen), measured, screen)]
 
 
-def contents_html() -> str:
-    """Return the included lessons as links in HTML: picture, title, question, how many steps are done, and an action.
-
-    A link opens the first step that has no answer yet. The first lesson with such a step is marked as the next one.
-    """
-    dark, answered, has_next = st.context.theme.type == "dark", st.session_state.get(ANSWERS, {}), False
-    has_started = any(step in answered for each in all_lessons().values() for step in _keys(each))
-    links = []
-    for number, (key, each) in enumerate(all_lessons().items(), 1):
-        done = [step in answered for step in _keys(each)]
-        first_open = 1 if all(done) else done.index(False) + 1
-        href = html.escape(address(each, first_open, present=LessonOptions.present.value))
-        text = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
-        kind, has_next = ("" if has_next or all(done) else " next"), has_next or not all(done)
-        badge = f"<strong>{html.escape(_('Start here'))}</strong>" if kind and not has_started else ""
-        action = _("Repeat") if all(done) else _("Continue") if any(done) else _("Start")
-        dots = f"{_dots_html(done)} " if any(done) else ""
-        links.append(
-            f'<a class="way{kind}" target="_self" href="{href}">{badge}{_pictures_html(key, dark=dark)}'
-            f"<span>{text}</span> <small>{dots}{html.escape(progress(each, sum(done)))} "
-            f"<em>{html.escape(action)} →</em></small></a>"
-        )
-    return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
-
-
-def overview(lessons: Collection[Lesson]) -> str:
-    """Return text about the lessons: their number and duration, that the first explains softmax, and what to do."""
-    return paragraph(
-        _n(
-            "{n} lesson, about {minutes} minutes.",
-            "{n} lessons, about {minutes} minutes in total.",
-            n=len(lessons),
-            minutes=sum(each.minutes for each in lessons),
-        ),
-        _("The first lesson explains softmax attention."),
-        _("In each step, predict a result before you see it."),
-    )
-
-
-def _pictures_html(key: str, *, dark: bool) -> str:
-    """Return the pictures of an included lesson in HTML, each with the names of its curves or words below."""
-    pictures = []
-    for each in lesson_pictures(key, dark=dark):
-        names = (
-            (f'<i style="background:{colour}"></i>' if colour else "") + html.escape(_(name))
-            for name, colour in each.names.items()
-        )
-        pictures.append(f'<span><img alt="" src="{each.address}">{" ".join(f"<q>{name}</q>" for name in names)}</span>')
-    return f'<span class="pictures">{"".join(pictures)}</span>'
-
-
-def _keys(lesson: Lesson) -> list[str]:
+def step_keys(lesson: Lesson) -> list[str]:
     """Return the keys of a lesson's steps in the dictionaries that ``GUESSES`` and ``ANSWERS`` name."""
     checksum = zlib.crc32(write(lesson).encode())
     return [f"lesson.{checksum}.{number}" for number in range(1, len(lesson.steps) + 1)]
 
 
-def _dots_html(done: Iterable[bool]) -> str:
+def dots_html(done: Iterable[bool]) -> str:
     """Return a dot for each step in HTML, filled if the step is done."""
     dots = "".join(f'<i class="{"done" if each else ""}"></i>' for each in done)
     return f'<span class="pips" aria-hidden="true">{dots}</span>'
-
-
-def progress(lesson: Lesson, done: int) -> str:
-    """Return text that says how many of a lesson's steps are done; before the first answer, the text of ``length``."""
-    return _("{done} of {count} steps done", done=done, count=len(lesson.steps)) if done else length(lesson)
-
-
-def length(lesson: Lesson) -> str:
-    """Return the number of steps and the minutes of a lesson, as text."""
-    steps = _n("{n} step", "{n} steps", n=len(lesson.steps))
-    return steps if not lesson.minutes else f"{steps} · {_('{n} min', n=lesson.minutes)}"

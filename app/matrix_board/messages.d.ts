@@ -1,6 +1,6 @@
 // The types shared by the board's modules, and the data that Python sends them (board.py and thumbnails.py).
 
-import type { SketchHeader, SketchSettings } from "../lessons/sketch_messages";
+import type { SketchHeader, SketchSettings } from "../lessons/sketch/sketch_messages";
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/sentence_messages";
 import type { PicturesHeader, PicturesSettings, SentTile } from "../picture_board/pictures_messages";
 import type { ReadingHeader, ReadingSettings } from "../reading_board/types";

@@ -13,7 +13,7 @@ import { makeFocusable } from "./keyboard.js";
 import { server } from "./server.js";
 import { stepByArrows } from "../lessons/arrows.js";
 import { showFigures } from "../lessons/figure.js";
-import { Sketch } from "../lessons/sketch.js";
+import { Sketch } from "../lessons/sketch/sketch.js";
 import { Sentence } from "../live_sentence/sentence.js";
 import { linkTexts } from "../matrix_board/views/links.js";
 import { startDrawing } from "../matrix_board/channels/main.js";

@@ -5,7 +5,7 @@ import html
 import streamlit as st
 
 import attention_core as ac
-from app.lessons import card
+from app.lessons import card, overview
 from app.lessons.shipped import all_lessons
 from app.page import SECTIONS, Page, discover
 from app.ui import navigation
@@ -28,7 +28,7 @@ def top() -> None:
         f"## {_('Pages: one question each')}",
         _page_links(),
         f"## {_('Lessons: guess first, then see the answer')}",
-        card.contents_html(),
+        overview.contents_html(),
     )
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
     heading = _("All variants: {n} in {families} families", n=len(ac.all_variants()), families=len(ac.families()))

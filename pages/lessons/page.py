@@ -3,7 +3,7 @@
 import streamlit as st
 
 import attention_core as ac
-from app.lessons import card, draft, lesson
+from app.lessons import card, draft, lesson, overview
 from app.lessons.lesson import MAX_BYTES
 from app.lessons.shipped import all_lessons
 from app.page import Page
@@ -15,9 +15,9 @@ from pages.lessons.options import LessonsOptions
 
 def top() -> None:
     """Draw the list of the included lessons."""
-    st.markdown(card.overview(all_lessons().values()))
+    st.markdown(overview.summary(all_lessons().values()))
     with st.container(key="lessons-list"):
-        st.html(card.contents_html())
+        st.html(overview.contents_html())
 
 
 def show(_top_result: None) -> None:
@@ -40,7 +40,7 @@ def _open_file() -> None:
         st.error(escape_markdown(sentence(error)), icon=":material/error:")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escape_markdown(opened_lesson.title)}** · {card.length(opened_lesson)}", width="content")
+        st.markdown(f"**{escape_markdown(opened_lesson.title)}** · {overview.length(opened_lesson)}", width="content")
         is_begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
         st.button(_("Edit"), icon=":material/edit:", key="lessons.edit", on_click=draft.store, args=(opened_lesson,))
     if is_begun:

@@ -12,7 +12,8 @@ from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, K
 from attention_core.attention import Attention
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
-from pages.matrices.headline import NYSTROM, in_percent
+from pages.matrices.headline import NYSTROM
+from pages.matrices.ranking import in_percent
 
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
 """No key stands out if the largest weight is below ``SMALL_WEIGHT`` and below ``EVEN_RATIO`` times equal weights."""

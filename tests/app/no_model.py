@@ -4,7 +4,7 @@ import math
 from operator import attrgetter
 
 from app.jobs import dispatch
-from app.lessons import card
+from app.lessons import overview
 from app.lessons.shipped import lesson_pictures
 from attention_core.experiments import continuation, next_token, swap
 from attention_core.experiments.continuation import ContinuationRow
@@ -92,4 +92,4 @@ def without_a_model(monkeypatch):
     monkeypatch.setattr(continuation, "recorded_document", lambda: None)
     monkeypatch.setattr(next_token, "run", made_up_next_token)
     monkeypatch.setattr(continuation, "run", written)
-    monkeypatch.setattr(card, "lesson_pictures", lesson_pictures.__wrapped__)
+    monkeypatch.setattr(overview, "lesson_pictures", lesson_pictures.__wrapped__)

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_lessons import STEPS, card, open_lesson, press, step_of
 
-from app.lessons import answer, draft, sketch
+from app.lessons import answer, draft
 from app.lessons.card import GUESSES
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
+from app.lessons.sketch import sketch
 from app.measures import CurveMeasure
 
 CURVES = [(key, place) for key, place in STEPS if step_of(key, place).draw]

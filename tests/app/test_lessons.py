@@ -29,7 +29,7 @@ import attention_core as ac
 from app.figures.theme import style
 from app.jobs import cached
 from app.lessons import answer, answer_text
-from app.lessons.card import ANSWERS, address, length, overview, progress
+from app.lessons.card import ANSWERS, address
 from app.lessons.lesson import (
     LINK_LESSON,
     MAX_BYTES,
@@ -44,6 +44,7 @@ from app.lessons.lesson import (
     write,
 )
 from app.lessons.options import LessonOptions
+from app.lessons.overview import length, progress, summary
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, _harder_words, all_lessons, lesson_pictures
 from app.measures import PageMeasure, verdict
@@ -533,8 +534,8 @@ def test_the_list_says_how_long_the_lessons_take():
     step = Step(at="matrices")
     first, second = (Lesson(title="t", steps=(step,), minutes=minutes) for minutes in (4, 7))
     advice = "The first lesson explains softmax attention. In each step, predict a result before you see it."
-    assert overview([first]) == f"1 lesson, about 4 minutes. {advice}"
-    assert overview([first, second]) == f"2 lessons, about 11 minutes in total. {advice}"
+    assert summary([first]) == f"1 lesson, about 4 minutes. {advice}"
+    assert summary([first, second]) == f"2 lessons, about 11 minutes in total. {advice}"
 
 
 def test_a_lesson_stays_on_other_pages_with_a_link_back():

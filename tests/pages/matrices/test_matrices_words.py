@@ -16,8 +16,9 @@ from attention_core.analysis.matrix.informative_query import KeyWeight
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
-from pages.matrices import headline as headlines
-from pages.matrices.headline import VariantError, findings, flatness, is_masked_softmax, lost_weight, negative_weights
+from pages.matrices import ranking as rankings
+from pages.matrices.headline import findings, flatness, is_masked_softmax, lost_weight, negative_weights
+from pages.matrices.ranking import VariantError
 from pages.matrices.words import (
     bars_title,
     caption,
@@ -40,7 +41,7 @@ SMALL = MatrixView(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), he
 
 def ranking(*args, **options):
     """Return the ranking with its explanation."""
-    finding = headlines.ranking(*args, **options)
+    finding = rankings.ranking(*args, **options)
     return paragraph(finding.text, finding.explanation)
 
 

@@ -1,10 +1,10 @@
 // A small chart in a lesson, on which the visitor draws the curve they expect by moving points. The measured curve then
 // appears in it.
 /** @import { SketchHeader, SketchSettings } from "./sketch_messages" */
-/** @import { Received, Send } from "../matrix_board/messages" */
+/** @import { Received, Send } from "../../matrix_board/messages" */
 
-import { clamp, make, runKeyAction } from "../matrix_board/drawing/elements.js";
-import { fill } from "../page_script/templates.js";
+import { clamp, make, runKeyAction } from "../../matrix_board/drawing/elements.js";
+import { fill } from "../../page_script/templates.js";
 
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 const SIZE = { width: 320, height: 180 };
