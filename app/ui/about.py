@@ -72,7 +72,7 @@ def describe_counts() -> str:
     """Return text that says which multiply-adds are counted."""
     return _(
         "The count includes the multiply-adds of matrix products, attention kernels and distance computations. It "
-        "excludes elementwise functions, inverses and decompositions. With a causal mask, queries and keys are "
+        "excludes elementwise functions, exact inverses and decompositions. With a causal mask, queries and keys are "
         "processed in blocks. For each block of queries, blocks of keys that lie entirely after it are not counted."
     )
 

@@ -209,11 +209,6 @@ class Claim:
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
 
-    def margin(self, numbers: Numbers) -> Margin:
-        """Return the number that decides the verdict, and the threshold that it is compared with."""
-        largest = {each.name: 100.0 for each in self.quantities if each.unit == "%"}
-        return self.verdict.margin(numbers, self.bounds, largest)
-
     def explanation(self, numbers: Numbers) -> Margin:
         """Return a number that explains the verdict, with its threshold; if possible, one that the finding names."""
         named = [each.name for each in self.quantities if f"{{{each.name}}}" in self.finding]

@@ -1,11 +1,10 @@
-"""The rule that turns a claim's numbers into a verdict, and how far the decisive number is from its threshold."""
+"""The rule that turns a claim's numbers into a verdict, and the distance of each number from its threshold."""
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from operator import ge, gt, le, lt
-from types import MappingProxyType
 from typing import Literal
 
 Numbers = Mapping[str, float]
@@ -48,7 +47,6 @@ class Margin:
         threshold: the threshold, in the same unit.
         measured: whether the threshold is itself computed from measured numbers.
         comparison: how the number must compare with the threshold.
-        top: the largest possible value of the number, such as 100 per cent; None if it has no limit.
         factor: the factor of a measured threshold, which multiplies the value for equal weights; None for no factor.
     """
 
@@ -57,20 +55,12 @@ class Margin:
     threshold: float
     measured: bool
     comparison: Comparison
-    top: float | None = None
     factor: float | None = None
 
     @property
     def relative(self) -> float:
-        """The distance between number and threshold, divided by the larger of their absolute values.
-
-        If the number is above the threshold and has a largest possible value, the divisor is the distance from the
-        threshold to this largest value.
-        """
-        largest = max(abs(self.value), abs(self.threshold))
-        if self.top is not None and self.value > self.threshold:
-            largest = max(self.top, self.value) - self.threshold
-        return abs(self.value - self.threshold) / (largest or 1.0)
+        """The distance between number and threshold, divided by the larger of their absolute values."""
+        return abs(self.value - self.threshold) / (max(abs(self.value), abs(self.threshold)) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -182,27 +172,6 @@ class Rule:
     def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
         """Return the verdict for the measured ``numbers`` and the claim's ``bounds``."""
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
-
-    def margin(self, numbers: Numbers, bounds: Numbers, largest: Numbers = MappingProxyType({})) -> Margin:
-        """Return the smallest margin of the conditions that decide the verdict.
-
-        A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
-        Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no
-        condition decides alone, all unmet conditions count. For example, if a claim needs two conditions and only one
-        is met, the unmet one decides. ``largest`` holds the largest possible values of quantities, by name.
-        """
-        verdict, met = self(numbers, bounds), {each: each.holds(numbers, bounds) for each in self}
-
-        def flipped(condition: Condition) -> Verdict:
-            return self._verdict(lambda each: met[each] != (each == condition))
-
-        decisive = [condition for condition in self if flipped(condition) is not verdict]
-        if verdict is not Verdict.FAILS:
-            first = [*(self.requires or ()), *self.holds]
-            decisive = [condition for condition in decisive if condition in first] or decisive
-        candidates = decisive or [condition for condition in self if not met[condition]]
-        margins = (replace(each.margin(numbers, bounds), top=largest.get(each.quantity)) for each in candidates)
-        return min(margins, key=lambda margin: margin.relative)
 
     def explanation(self, numbers: Numbers, bounds: Numbers, preferred: Container[str]) -> Margin:
         """Return the margin of a condition that explains why the claim holds, or why it does not hold fully.

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from attention_core import claims
 from attention_core.claims import Claim, Outcome, Verdict, all_claims
 from pages.claims import words
@@ -63,16 +63,19 @@ def link(claim: Claim, text: str) -> str:
 def tile(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's verdict icon, number and short name as a link; ``verdict`` is None if the claim is not checked.
 
-    The link's tooltip, which screen readers read as its name, also names the verdict.
+    The link's tooltip, which screen readers read as its name, also names the verdict. Theorems are marked, except one
+    that partly holds.
     """
     icon, colour = VERDICT_ICONS[verdict] if verdict else UNCHECKED_ICON
+    theorem = [_("a theorem")] if claim.theorem and verdict is not Verdict.PARTLY else []
     name = _(
         "{number}: {claim} ({verdict})",
         number=claim.number,
         claim=_(claim.short),
-        verdict=verdict_name(verdict) if verdict else _("not run"),
+        verdict=clauses([verdict_name(verdict) if verdict else _("not run"), *theorem]),
     )
-    label = f":gray-badge[:{colour}[{icon}] {claim.number}] :small[{escape_markdown(capitalised(claim))}]"
+    text = escape_markdown(capitalised(claim)) + "".join(f" :gray[({each})]" for each in theorem)
+    label = f":gray-badge[:{colour}[{icon}] {claim.number}] :small[{text}]"
     return f'[{label}](#?claim={claim.key} "{escape_markdown(name)}")'
 
 

@@ -2,14 +2,12 @@
 
 import math
 
-from app.words.i18n import C_, N_, _, _n, clauses, escape_markdown
+from app.words.i18n import C_, N_, _, _n, escape_markdown
 from attention_core.claims import Claim, Outcome, Quantity, Verdict
 from attention_core.claims.rule import Margin
 from attention_core.formatting import format_readable
 from pages.claims import words
 
-NARROW_MARGIN, WIDE_MARGIN = 0.1, 0.5
-"""Relative distance of a number from its threshold below which a margin is narrow, and above which it is wide."""
 NEED_PHRASES = {
     ">=": N_("at least {bound}"),
     "<=": N_("at most {bound}"),
@@ -24,64 +22,28 @@ ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}
 
 
 def verdict_line(outcome: Outcome) -> str:
-    """Return the verdict, whether the claim is a theorem, and its ``margin``, as Markdown."""
-    text = margin_text(outcome)
+    """Return the verdict, whether the claim is a theorem, and the number that explains it, as Markdown.
+
+    If the claim partly holds, ``conditions`` lists the numbers instead.
+    """
+    text = "" if outcome.verdict is Verdict.PARTLY else deciding_condition(outcome)
     return f"{words.badges(outcome)} :small[{escape_markdown(text)}]" if text else words.badges(outcome)
 
 
-def margin_width(decisive: Margin) -> str:
-    """Return how far the number that decides a verdict is from its threshold, in words."""
-    if decisive.value == decisive.threshold:
-        return _("exactly at the threshold")
-    if decisive.relative < NARROW_MARGIN:
-        return _("close to the threshold")
-    return (
-        _("far from the threshold") if decisive.relative > WIDE_MARGIN else _("at a clear distance from the threshold")
-    )
+def deciding_condition(outcome: Outcome, *, brief: bool = False) -> str:
+    """Return a number that explains the verdict, and what the claim needs.
 
-
-def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
-    """Return the text about how far a number is from its threshold; empty for unjudged claims and theorems.
+    The text is empty for unjudged claims and for theorems.
 
     Args:
         outcome: the claim's outcome.
-        brief: whether to return only a number that explains the verdict, and what the claim needs to hold.
+        brief: whether numbers are whole per cents, and the label is left out if the finding ends with the number.
     """
     claim = outcome.claim
     if outcome.untestable_reason or claim.theorem:
         return ""
-    if brief:
-        return _condition_text(outcome, claim.explanation(outcome.numbers), words.with_whole_percents(outcome))
-    decisive = claim.margin(outcome.numbers)
-    quantity, value, bound = _compared(claim, decisive)
-    if quantity.of_heads and outcome.heads == 1:
-        return ""
-    if quantity.of_heads and outcome.heads:
-        return _(
-            "{label}: {value} ({needs})",
-            label=words.label(outcome, quantity),
-            value=words.heads_text(words.head_count(outcome, decisive.value), outcome.heads),
-            needs=_heads_needed(outcome, quantity),
-        )
-    return _(
-        "{label}: {value} ({closeness} of {bound})",
-        closeness=margin_width(decisive),
-        label=words.label(outcome, quantity),
-        value=value,
-        bound=bound,
-    )
-
-
-def _heads_needed(outcome: Outcome, quantity: Quantity) -> str:
-    """Return in how many heads something must be true for a claim to hold, and to hold partly."""
-    rule, needs = outcome.claim.verdict, list[str]()
-    for condition in dict.fromkeys(each for each in rule if each.quantity == quantity.name):
-        margin = condition.margin(outcome.numbers, outcome.claim.bounds)
-        bound = _(C_("number of heads", "{n}"), n=_required_heads(outcome, margin))
-        text = _(NEED_PHRASES[margin.comparison], bound=bound)
-        template = N_("needs {needs}") if condition in rule.needed else N_("{needs} to hold partly")
-        needs.append(_(template, needs=text))
-    return clauses(needs)
+    shown = words.with_whole_percents(outcome) if brief else claim
+    return _condition_text(outcome, claim.explanation(outcome.numbers), shown, with_label=not brief)
 
 
 def _required_heads(outcome: Outcome, margin: Margin) -> int:
@@ -118,7 +80,7 @@ def unmet_conditions(outcome: Outcome) -> str:
         return escape_markdown(text[:1].upper() + text[1:])
 
     if outcome.verdict is Verdict.FAILS:
-        text = margin_text(outcome, brief=True)
+        text = deciding_condition(outcome, brief=True)
         return f"{ICONS[False]} {line(text)}" if text else ""
     if outcome.verdict is not Verdict.PARTLY:
         return ""

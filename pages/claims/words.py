@@ -143,7 +143,8 @@ def _with_words(text: str, place: str, words: str) -> str:
 
 def article(source: Paper) -> str:
     """Return the authors and year of an article as a small link in Markdown, whose tooltip is the title."""
-    return f':small[[{source.authors}, {source.year}]({source.url} "{escape_markdown(paper_title(source))}")]'
+    name = f"{source.authors},\N{NO-BREAK SPACE}{source.year}"
+    return f':small[[{name}]({source.url} "{escape_markdown(paper_title(source))}")]'
 
 
 def figure_description(claim: Claim) -> str:

@@ -198,7 +198,7 @@ def _export(rows: Sequence[LearnRow], plan: Plan) -> None:
     export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv([each.row for each in rows]), "learning.csv")
     spec = plan.specs[0]
     names = " ".join(dict.fromkeys(each.model.word for each in plan.specs))
-    seeds = len({each.seed for each in plan.specs})
+    seeds = len({each.row.seed for each in rows})
     st.code(
         f"python -m attention_core learn --task {spec.model.task} --variants {names} --seeds {seeds} "
         f"--steps {spec.steps} --layers {spec.model.layers} --heads {spec.model.heads} "

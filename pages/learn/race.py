@@ -24,8 +24,6 @@ HALF, HALF_COLUMN = 400, 480
 """Typical width of the axis of a chart that shares its row with another chart; smallest width of its column."""
 NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which the name of a variant that learned the task may be placed next to its line."""
-MAX_GAP, WIDER = 0.01, 3
-"""Largest difference of accuracies that coincide on screen; pixels that a line gains for each line covering it."""
 MAX_SHORT, LOW_TOP = 0.55, 0.62
 """Largest accuracy of a chart whose axis ends at about 60% instead of 100%; the upper end of this axis."""
 AXES = {
@@ -181,11 +179,6 @@ def _draw_tests(rows: Sequence[LearnRow], key: str, *, by: str, width: float) ->
     spec = rows[0].spec
     task = task_of(spec.model.task)
     lines = [_test_line(each, by) for each in results]
-    # If lines coincide, the later ones are thinner, so that all can be seen.
-    lines = [
-        replace(line, width=line.width + WIDER * sum(_coincide(line, other) for other in lines[i + 1 :]))
-        for i, line in enumerate(lines)
-    ]
     x = sorted({place for line in lines for place in line.x})
     ticks: dict[float, str] = {place: f"{place:,.12g}" for place in x}
     if by == "length":
@@ -215,12 +208,6 @@ def _line_of_other_positions(outcome: Outcome) -> Curve:
     is_rotary = outcome.rows[0].spec.model.positions == "rotary"
     name = _(N_("{name} with RoPE") if is_rotary else N_("{name} without positions"), name=outcome.title)
     return replace(_test_line(outcome, "length"), name=name, label=name, dash="dash", hollow=True)
-
-
-def _coincide(line: Curve, other: Curve) -> bool:
-    """Return whether two lines of accuracies have almost the same values at the same places."""
-    pairs = zip(line.y, other.y, strict=False)
-    return line.x == other.x and all(a is not None and b is not None and abs(a - b) < MAX_GAP for a, b in pairs)
 
 
 def _explain(rows: Sequence[LearnRow], text: str = "", *, definition: str = "") -> None:

@@ -54,13 +54,13 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
         for run, live_ in runs
         for each in (*missing.left_out(run, names, live=live_), *missing.not_measured(run, live=live_))
     ]
+    settings = [text for run, live_ in runs for text in missing.other_settings(run, live=live_)]
     with above.container():
-        if sentences:
-            st.caption("  \n".join(f":material/block: {each}" for each in sentences))
+        if notes := [*(f":material/block: {each}" for each in sentences), *settings]:
+            st.caption("  \n".join(notes))
         times = [charts.curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = charts.crossovers(found)
         charts.show_chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
-        settings = [text for run, live_ in runs for text in missing.other_settings(run, live=live_)]
         _bullets(
             other_device_note(shown, elsewhere, link),
             paragraph(finding.explanation, speedup_sentence(shown)),
@@ -69,7 +69,6 @@ def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenera
             fused_kernel(shown),
             memory_sentence(shown),
             mask_effects(shown),
-            *settings,
         )
         label = f"{_('Faster, but how accurate?')} :primary[{_('See their output error')}]"
         navigation.link("error", label, fields={"fidelity": ["output"]})

@@ -1,4 +1,4 @@
-"""Claim: DeltaNet learns parity only if its write strength may exceed 1, and even then fails on longer sequences."""
+"""Claim: DeltaNet learns parity only if its write strength may exceed 1, and then also answers longer sequences."""
 
 from collections.abc import Sequence
 
@@ -36,8 +36,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="DeltaNet learns parity (whether the count of ones is odd) only if its write strength, which scales "
-    "each correction of stored values, may exceed 1. Softmax does not learn parity, and even DeltaNet fails on "
-    "sequences longer than in training.",
+    "each correction of stored values, may exceed 1. It then also answers correctly on sequences longer than in "
+    "training. Softmax does not learn parity.",
     short="DeltaNet needs strengths above 1 for parity",
     source=parity.TASK.source,
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", PARITY_VARIANTS[0])),
@@ -54,20 +54,19 @@ CLAIM = Claim(
     "and corrects them at each token. The write strength scales each correction. The claim holds if four "
     "conditions are met. (1) DeltaNet learns parity with write strengths up to 2. (2) DeltaNet does not learn "
     "parity with write strengths up to 1. (3) Softmax does not learn parity. (4) On the longest sequences, the "
-    "accuracy of DeltaNet with write strengths up to 2 is below {learned}%. The claim partly holds if condition "
+    "accuracy of DeltaNet with write strengths up to 2 is at least {learned}%. The claim partly holds if condition "
     "(1) and at least one of conditions (2) and (3) are met.",
     bounds={"learned": LEARNED, "missed": NOT_PARITY},
     verdict=Rule(
         requires=Condition("strong", ">=", "learned"),
         holds=all_of(
-            Condition("weak", "<", "missed"), Condition("softmax", "<", "missed"), Condition("longer", "<", "learned")
+            Condition("weak", "<", "missed"), Condition("softmax", "<", "missed"), Condition("longer", ">=", "learned")
         ),
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
     finding="Parity changes at each 1, and DeltaNet can change the sign of its stored values only with a write "
     "strength above 1. On sequences as long as in training, it gives {strong}% correct answers with strengths up to 2, "
-    "and {weak}% with strengths up to 1. On {longest} tokens, it still gives {longer}% with strengths up to 2, where "
-    "the claim expects it to fail.",
+    "and {weak}% with strengths up to 1. On {longest} tokens, it gives {longer}% with strengths up to 2.",
     details="On sequences as long as in training (32 tokens), softmax gives {softmax}% correct answers, and guessing "
     "gives 50%.",
     quantities=(

@@ -118,9 +118,9 @@ CASES = {
         },
     ),
     "negative_eigenvalues": (
-        {"strong": 100.0, "weak": 50.0, "softmax": 50.0, "longer": 60.0},
+        {"strong": 100.0, "weak": 50.0, "softmax": 50.0, "longer": 95.0},
         {
-            PARTLY: [{"weak": 75.0}, {"softmax": 75.0}, {"longer": 95.0}],
+            PARTLY: [{"weak": 75.0}, {"softmax": 75.0}, {"longer": 94.9}],
             FAILS: [{"strong": 94.9}, {"weak": 75.0, "softmax": 75.0}],
         },
     ),

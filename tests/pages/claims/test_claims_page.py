@@ -217,7 +217,7 @@ def test_each_card_names_its_article():
     for claim in EVERY:
         assert plain(board_words.origin(claim)) in shown or claim.key not in with_cards
         assert board_words.origin(claim).startswith(f"{words.article(claim.source)} :small[·")
-        assert f"[{claim.source.authors}, {claim.source.year}](" in words.article(claim.source)
+        assert f"[{claim.source.authors},\N{NO-BREAK SPACE}{claim.source.year}](" in words.article(claim.source)
 
 
 def test_a_filter_shows_the_claims_that_are_not_checked_yet():

@@ -60,6 +60,12 @@ def test_the_first_visit_shows_recorded_runs():
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
+def test_the_command_trains_as_many_seeds_as_the_page_shows():
+    at = open_page("learn", **{"learn.files": True})
+    rows = recorded_runs.recorded_rows(defaults.default_plan("recall"))
+    assert f" --seeds {len({row.row.seed for row in rows})} " in at.code[-1].value
+
+
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     at = visit("learn", {})
     assert (
