@@ -143,8 +143,8 @@ def rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
     if noise < NOISY:
         return ""
     return _(
-        "Lengths with “about” are rough: near them, the time ratio varies by a factor of up to {factor} over the "
-        "middle half of the rounds.",
+        "Lengths with “about” are rough, because the rounds differ: near them, the middle half of the time ratios "
+        "spans a factor of up to {factor}.",
         factor=number(noise),
     )
 

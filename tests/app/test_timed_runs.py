@@ -194,14 +194,12 @@ def test_a_crossover_has_the_range_in_which_the_order_is_uncertain():
     assert crossing_text(lines[1]).endswith("tokens (up to 32)")
 
 
-@pytest.mark.parametrize(
-    ("slowest", "note"), [(8.5, ""), (14.0, "a factor of up to 1.4 over the middle half of the rounds.")]
-)
+@pytest.mark.parametrize(("slowest", "note"), [(8.5, ""), (14.0, "spans a factor of up to 1.4.")])
 def test_lengths_are_called_rough_if_the_times_near_them_vary(slowest, note):
     softmax = ((1.0,) * 3, (16.0,) * 3, (64.0,) * 3)
     local = ((2.0, 2.0, 2.0), (8.0, 8.0, slowest), (4.0, 8.0, 16.0))  # the last length is not next to the crossing
     lines = series({"softmax": softmax, "local": local}, sizes=(16, 64, 256), spec=dataclasses.replace(SPEC, rounds=3))
-    rough = "Lengths with “about” are rough: near them, the time ratio varies by "
+    rough = "Lengths with “about” are rough, because the rounds differ: near them, the middle half of the time ratios "
     assert sentence(lines).endswith(f"softmax is the fastest. {rough}{note}" if note else "softmax is the fastest.")
     slower = series({"softmax": local, "local": softmax}, sizes=(16, 64, 256))
     assert "rough" not in sentence(slower), "no variant becomes faster"
