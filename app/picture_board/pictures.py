@@ -35,7 +35,7 @@ class Tile:
         image: the pixels, ``[side, side, channels]`` from 0 to 1; other values are clipped.
         number: the number next to its name.
         details: its numbers in words, for the tooltip.
-        tone: whether the number is better or worse than that of the noisy image: "better", "worse" or "".
+        tone: whether the number is better than that of a baseline: "better", "worse" or "".
         error: mean absolute error of each pixel, ``[side, side]``; None for no error map.
         maps: the image's attention maps; None for no maps. If they include a mean, the mean is shown until the
             pointer is on a pixel.
@@ -155,7 +155,7 @@ def _texts(cell: int, full_error: float) -> dict[str, str]:
             "Attention of the pixel in row {row}, column {column} (blue: negative weights). Each picture has its own "
             "scale, up to its “max”. Click to keep the pixel selected."
         )
-        + (" " + _("Weights of {cell} × {cell} pixels are added.", cell=cell) if cell > 1 else ""),
+        + (" " + _("Each cell of the map covers {cell} × {cell} pixels.", cell=cell) if cell > 1 else ""),
         "largest": _("max {most}"),
         "error": _(
             "Error of each pixel, darkest at {most} or more (colours range from 0 to 1).", most=f"{full_error:g}"

@@ -294,8 +294,8 @@ class SharedOptions(Options, shared=1):
         widget=st.slider,
         arguments=lambda: {"min_value": 0.02, "max_value": 1.0, "step": 0.01},
         help=N_(
-            "The logit of two pixels is −(distance of their patches)² ÷ h². A smaller h gives more of the weight to "
-            "the pixels with the most similar patches."
+            "The logit of two pixels is minus the mean squared difference of their patches, with more weight on "
+            "central pixels, divided by h². With a smaller h, the most similar patches get more of the attention."
         ),
     )
 

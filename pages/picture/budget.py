@@ -23,20 +23,23 @@ MAX_COST = 200.0
 """Largest cost in per cent of softmax's that is shown at first."""
 
 
-def show(images: Images) -> None:
-    """Draw the PSNR over the cost: lines of variants with a budget, points of others, levels of simpler methods."""
+def settings(images: Images) -> dict[str, tuple[float, float]]:
+    """Return the PSNR and the relative cost of each budget of the variants but softmax, by its name in a sentence."""
     source = images.source
     qkv = cached.record(source, source.size**2)
-    with cached.spinner(_("Computing the image for every setting …")):
-        settings = {
-            _sentence_name(each): (cached.denoised(source, each).psnr, cost_share(each, qkv))
-            for attention in images.variants
-            if attention.key != REFERENCE
-            for each in budgets(attention, source.size**2)
-        }
-        softmax = next(image.psnr for each, image in images.variants.items() if each.key == REFERENCE)
-        best = budget_words.cheapest_setting(settings, softmax)
-        lines = [_line(images, attention, best) for attention in images.variants]
+    return {
+        _sentence_name(each): (cached.denoised(source, each).psnr, cost_share(each, qkv))
+        for attention in images.variants
+        if attention.key != REFERENCE
+        for each in budgets(attention, source.size**2)
+    }
+
+
+def show(images: Images) -> None:
+    """Draw the PSNR over the cost: lines of variants with a budget, points of others, levels of simpler methods."""
+    measured, softmax = settings(images), images.softmax.psnr
+    best = budget_words.cheapest_setting(measured, softmax)
+    lines = [_line(images, attention, best) for attention in images.variants]
     costs = [x for line in lines for x in line.x]
     x_range = (min(costs), min(MAX_COST, max(costs)))
     for level, psnr, dash in (
@@ -46,7 +49,7 @@ def show(images: Images) -> None:
     ):
         line = guide(level, x_range, (psnr, psnr))
         lines.append(replace(line, dash=dash, name_at_end=False, texts=[level, ""], text_position="top right"))
-    st.markdown(budget_words.budget_finding(settings, softmax, images.blur.psnr))
+    st.markdown(budget_words.levels(measured, softmax, images.blur.psnr))
     figure = curves(
         lines,
         x_title=axis_title(_("← cheaper · cost (% of softmax's)"), log=True),
@@ -81,12 +84,12 @@ def _line(images: Images, attention: ac.Attention, best: str) -> Curve:
     """Return the curve of a variant, with a star at the setting whose name is ``best``."""
     qkv = cached.record(images.source, images.source.size**2)
     attentions = list(budgets(attention, images.source.size**2))
-    names, settings = [_sentence_name(each) for each in attentions], [_setting(each) for each in attentions]
+    names, texts = [_sentence_name(each) for each in attentions], [_setting(each) for each in attentions]
     costs = [cost_share(each, qkv) for each in attentions]
     psnrs = [cached.denoised(images.source, each).psnr for each in attentions]
     notes = (
         (setting, _("{value:.1f} dB", value=psnr), _("cost {share}", share=percent(cost)))
-        for setting, psnr, cost in zip(settings, psnrs, costs, strict=True)
+        for setting, psnr, cost in zip(texts, psnrs, costs, strict=True)
     )
     star = names.index(best) if best in names else None
     is_square = bool(image_columns(attention))
@@ -98,7 +101,7 @@ def _line(images: Images, attention: ac.Attention, best: str) -> Curve:
         psnrs,
         colour=palette.index(attention.key),
         notes=[" · ".join(filter(None, note)) for note in notes],
-        texts=[setting if i == star else "" for i, setting in enumerate(settings)],
+        texts=[setting if i == star else "" for i, setting in enumerate(texts)],
         dash="dash" if is_square else "solid",
         hollow=is_square,
         symbol="circle" if len(attentions) == 1 else "",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import _, paragraph
 from attention_core.formatting import percent
 
 
@@ -17,43 +17,49 @@ def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float
     return min(costs, key=costs.__getitem__, default="")
 
 
-def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, blur: float) -> str:
-    """Return which cheaper setting reaches softmax's PSNR or comes closest to it, and the PSNR of a blur.
+def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float) -> str:
+    """Return which cheaper setting reaches softmax's PSNR or comes closest to it; empty without a cheaper setting.
 
     Args:
         settings: PSNR in dB, and cost relative to softmax's, of each setting of the other variants, by its name.
         softmax: PSNR of the image of softmax.
+    """
+    if best := cheapest_setting(settings, softmax):
+        return _("**{name} reaches softmax's PSNR at {cost} of its cost.**", name=best, cost=percent(settings[best][1]))
+    cheaper = {name: values for name, values in settings.items() if values[1] < 1}
+    if not cheaper:
+        return ""
+    name = max(cheaper, key=lambda each: cheaper[each][0])
+    psnr, cost = cheaper[name]
+    return _(
+        "**No cheaper setting tried reaches softmax's PSNR.** {name} comes closest, with {psnr:.1f} dB at {cost} of "
+        "softmax's cost.",
+        name=name,
+        psnr=psnr,
+        cost=percent(cost),
+    )
+
+
+def levels(settings: Mapping[str, tuple[float, float]], softmax: float, blur: float) -> str:
+    """Return the PSNR of softmax and of a blur, and the highest PSNR if it exceeds that of softmax.
+
+    Args:
+        settings: as in ``budget_finding``.
+        softmax: PSNR of the image of softmax.
         blur: PSNR of the image in which every pixel is the mean of 3 x 3 pixels.
     """
-    levels = _(
+    text = _(
         "The PSNR is {softmax:.1f} dB with softmax and {blur:.1f} dB with a blur of 3 × 3 pixels.",
         softmax=softmax,
         blur=blur,
     )
-    if best := cheapest_setting(settings, softmax):
-        text = _("**{name} reaches softmax's PSNR at {cost} of its cost.**", name=best, cost=percent(settings[best][1]))
-        highest = max(settings, key=lambda each: settings[each][0])
-        psnr, cost = settings[highest]
-        if round(psnr, 1) <= round(softmax, 1):
-            return paragraph(text, levels)
-        more = (
-            N_("With {psnr:.1f} dB, this setting also has the highest PSNR.")
-            if highest == best
-            else N_("The highest PSNR is {psnr:.1f} dB: {name} at {cost} of softmax's cost.")
-        )
-        return paragraph(text, levels, _(more, psnr=psnr, name=highest, cost=percent(cost)))
-    cheaper = {name: values for name, values in settings.items() if values[1] < 1}
-    if not cheaper:
-        return levels
-    name = max(cheaper, key=lambda each: cheaper[each][0])
-    psnr, cost = cheaper[name]
-    return paragraph(
-        _("**No cheaper setting shown reaches softmax's PSNR.**"),
-        _(
-            "{name} comes closest, with {psnr:.1f} dB at {cost} of softmax's cost.",
-            name=name,
-            psnr=psnr,
-            cost=percent(cost),
-        ),
-        levels,
+    name, (psnr, cost) = max(settings.items(), key=lambda each: each[1][0], default=("", (0.0, 0.0)))
+    if not name or round(psnr, 1) <= round(softmax, 1):
+        return text
+    highest = _(
+        "**The highest PSNR is {psnr:.1f} dB: {name} at {cost} of softmax's cost.**",
+        psnr=psnr,
+        name=name,
+        cost=percent(cost),
     )
+    return paragraph(highest, text)

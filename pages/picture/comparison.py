@@ -18,7 +18,7 @@ from attention_core.experiments.performer_error import effective_features
 from attention_core.formatting import number
 from attention_core.inputs import QKV
 from attention_core.inputs.image_source import ImageSource
-from pages.picture import budget, numbers, words
+from pages.picture import budget, budget_words, numbers, words
 from pages.picture.photo import Images
 from pages.picture.subject import Subject, cost_share, cost_text, name
 
@@ -47,15 +47,15 @@ def subject(images: Images) -> Subject:
         side=images.source.size,
         variants=tuple(images.variants),
         tiles=tiles,
-        draw=partial(_tile_values, images.source, noisy.psnr),
+        draw=partial(_tile_values, images.source, words.baseline(noisy.psnr, images.blur.psnr)),
         rank=_("Rank {rank} of {count} by PSNR"),
         findings=_findings(images),
-        units=words.units(),
-        legend=words.legend(images.source.patch, images.source.strength),
+        units=words.units(noisy.psnr, images.blur.psnr),
+        legend=words.legend(images.source.patch),
         views={
-            "explain": partial(_explain, images),
-            "numbers": partial(numbers.show, images),
             "budget": partial(budget.show, images),
+            "numbers": partial(numbers.show, images),
+            "explain": partial(_explain, images),
             "download": partial(numbers.show_downloads, images),
         },
     )
@@ -68,16 +68,16 @@ def _findings(images: Images) -> Lines:
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
     causes = _causes(mean_like, images.source, qkv)
-    noisy, softmax = images.noisy.psnr, _softmax_image(images)
+    noisy, softmax = images.noisy.psnr, images.softmax
     removal = words.noise_removal(softmax, noisy)
-    first, uniform = words.findings(titles, noisy, softmax.psnr, costs, causes, removal, images.blur.psnr)
-    windows = list(_window_findings(images))
-    above = [Finding(each.text) for each in (*windows, *uniform)]
-    return [first, above, *([Finding("", each.explanation)] for each in (*windows, *uniform))]
-
-
-def _softmax_image(images: Images) -> DenoisedImage:
-    return next(image for each, image in images.variants.items() if each.key == REFERENCE)
+    reached = budget_words.budget_finding(budget.settings(images), softmax.psnr)
+    first, uniform = words.findings(titles, noisy, softmax.psnr, costs, causes, removal, reached)
+    above = [Finding(each.text) for each in uniform]
+    below = [
+        *(Finding("", text) for text in _window_comparisons(images)),
+        *(Finding("", e.explanation) for e in uniform),
+    ]
+    return [first, above, *([each] for each in below)]
 
 
 def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -> dict[str, str]:
@@ -95,17 +95,16 @@ def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -
     return {each: cause for each, cause in (merged | causes).items() if cause}
 
 
-def _window_findings(images: Images) -> Iterator[Finding]:
-    """Yield a finding that compares a square window with windows along the row of the same cost or size, if shown."""
+def _window_comparisons(images: Images) -> Iterator[str]:
+    """Yield a text that compares a square window with 1-D windows of the same size or cost, if they are shown."""
     side = images.source.size
     for attention in SharedOptions.variants.value:
-        square_attention = square_form(attention, side)
-        if attention.key != "local" or square_attention not in images.variants:
+        square = square_form(attention, side)
+        if attention.key != "local" or square not in images.variants:
             continue
-        row, square = _window(images, attention), _window(images, square_attention)
-        wider = [each for each in budgets(attention, side**2) if _cost(images, each) <= square.cost]
-        text = words.window_finding(_window(images, wider[-1]), square) if wider else ""
-        yield Finding(text, words.window_explanation(row, square, side**2))
+        cheap = [each for each in budgets(attention, side**2) if _cost(images, each) <= _cost(images, square)]
+        wide = _window(images, cheap[-1]) if cheap else None
+        yield words.window_comparison(_window(images, attention), _window(images, square), wide)
 
 
 def _cost(images: Images, attention: ac.Attention) -> float:
@@ -113,12 +112,12 @@ def _cost(images: Images, attention: ac.Attention) -> float:
 
 
 def _window(images: Images, attention: ac.Attention) -> words.Window:
-    """Return the window of a variant, with the quality of its image and its cost."""
-    side, reach = images.source.size, attention.params.window  # type: ignore[attr-defined]
+    """Return the window of a variant, with the quality of its image."""
+    reach = attention.params.window  # type: ignore[attr-defined]
     return words.Window(
-        pixels=min(2 * reach + 1, side) ** 2 if image_columns(attention) else min(2 * reach + 1, side**2),
+        reach=reach,
+        side=min(2 * reach + 1, image_columns(attention) or images.source.size**2),
         psnr=cached.denoised(images.source, attention).psnr,
-        cost=_cost(images, attention),
     )
 
 
@@ -128,14 +127,14 @@ def _explain(images: Images) -> None:
     st.markdown(words.definition(images.source.patch, images.source.size**2))
 
 
-def _tile_values(source: ImageSource, noisy: float, attention: ac.Attention) -> Mapping[str, Any]:
-    """Return what the tile of a variant shows; ``noisy`` is the PSNR of the noisy image."""
+def _tile_values(source: ImageSource, baseline: float, attention: ac.Attention) -> Mapping[str, Any]:
+    """Return what the tile of a variant shows; ``baseline`` is the PSNR that its image should exceed."""
     image = cached.denoised(source, attention)
     return {
         "number": _decibel(image.psnr),
         "score": image.psnr,
         "details": _details(image),
-        "tone": "better" if words.improves(image.psnr, noisy) else "worse",
+        "tone": "better" if words.improves(image.psnr, baseline) else "worse",
         "image": image.image,
         "error": image.error,
         "maps": cached.attention_maps(source, attention),

@@ -30,12 +30,14 @@ class PictureOptions(Options, prefix="p_"):
     )
     below = choice(
         {
-            "explain": N_("Formula"),
-            "numbers": N_("Numbers"),
             "budget": N_("PSNR against cost"),
+            "numbers": N_("Numbers"),
+            "explain": N_("Formula"),
             "download": N_("Export"),
         },
         N_("More"),
+        default="explain",
+        opening="budget",
         layout={"label_visibility": "collapsed"},
     )
 

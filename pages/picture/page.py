@@ -83,5 +83,5 @@ PAGE = Page(
     scope=scope,
     top=top,
     view=PictureOptions.below,
-    views={key: partial(_view, key) for key in ("explain", "numbers", "budget", "download")},
+    views={key: partial(_view, key) for key in ("budget", "numbers", "explain", "download")},
 )

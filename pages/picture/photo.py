@@ -6,6 +6,7 @@ import numpy as np
 
 import attention_core as ac
 from app.jobs import cached
+from app.state.session import REFERENCE
 from attention_core.analysis.denoised_image import DenoisedImage, assess, box_blur, mean_image
 from attention_core.inputs.image_source import ImageSource
 from pages.picture.subject import shown_variants
@@ -30,6 +31,11 @@ class Images:
     mean: DenoisedImage
     blur: DenoisedImage
     clean: np.ndarray
+
+    @property
+    def softmax(self) -> DenoisedImage:
+        """The image that softmax returns."""
+        return next(image for each, image in self.variants.items() if each.key == REFERENCE)
 
 
 def compute_images(source: ImageSource) -> Images:

@@ -93,14 +93,8 @@ def cost_text(attention: ac.Attention, qkv: QKV) -> str:
 
 
 def square_sizes(attention: ac.Attention) -> dict[str, str]:
-    """Return the size of a variant's square window and its stride as texts, by setting; empty without either.
-
-    On all pages, the setting "window" is the number of pixels on each side, so the side of a square is named by pixels.
-    """
-    return {
-        name: _("{side} × {side} pixels", side=side) if name == "window" else f"{setting_name(name)} {side} × {side}"
-        for name, side in _sizes(attention).items()
-    }
+    """Return the size of a variant's square window and its stride as texts, by setting; empty without either."""
+    return {name: f"{setting_name(name)} {side} × {side}" for name, side in _sizes(attention).items()}
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:

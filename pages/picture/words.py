@@ -15,8 +15,6 @@ MAX_EVEN_WEIGHT = 1.5
 """Largest weight, divided by the weight of uniform attention, below which the weights hardly differ."""
 MAX_FEATURES = 1.5
 """Effective number of random features below which all queries have almost the same weights."""
-NEAR_SOFTMAX = 1.5
-"""Difference in dB up to which an image counts as nearly as good as softmax's."""
 
 
 def findings(
@@ -26,9 +24,9 @@ def findings(
     costs: Mapping[str, float],
     causes: Mapping[str, str] | None = None,
     removal: str = "",
-    blur: float = -math.inf,
+    budget: str = "",
 ) -> Lines:
-    """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
+    """Return whether softmax's image is the best, and which variants return the mean of all pixels, and why.
 
     Args:
         images: the image that each variant returns, by the variant's name.
@@ -38,7 +36,7 @@ def findings(
         causes: sentences that say why all queries of a variant have similar weights, by the names of the variants
             that return almost the mean. Several variants can have the same sentence.
         removal: why softmax removes noise; may be empty.
-        blur: PSNR of a blur of 3 x 3 pixels.
+        budget: the sentence about the cheapest setting that reaches softmax's PSNR; may be empty.
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
@@ -48,28 +46,9 @@ def findings(
         names=enumeration(grey),
     )
     causes = causes or {}
-    first, *others = _best_variants(images, noisy, softmax, costs, removal)
-    baselines = "" if math.isinf(noisy) else blurred(images, blur)
-    first = Finding(first.text, paragraph(first.explanation, baselines))
-    return [[first, *others], [Finding(almost_mean, paragraph(*dict.fromkeys(causes.values())))] if grey else []]
-
-
-def blurred(images: Mapping[str, DenoisedImage], blur: float) -> str:
-    """Return which variants' images are worse than a blur of 3 x 3 pixels; may be empty.
-
-    Args:
-        images: the image that each variant returns, by the variant's name.
-        blur: PSNR of the blur.
-    """
-    worse = [name for name, each in images.items() if round(each.psnr, 1) < round(blur, 1)]
-    text = _n(
-        "{names} does worse than a blur of 3 × 3 pixels ({blur:.1f} dB).",
-        "{names} do worse than a blur of 3 × 3 pixels ({blur:.1f} dB).",
-        n=len(worse),
-        names=enumeration(worse),
-        blur=blur,
-    )
-    return text if worse else ""
+    best = Finding(_best_variants(images, noisy, softmax, costs), removal)
+    found = [best, Finding(budget)] if improves(softmax, noisy) else [best]
+    return [found, [Finding(almost_mean, paragraph(*dict.fromkeys(causes.values())))] if grey else []]
 
 
 def even_weights(names: Sequence[str], largest: str, softmax: float) -> str:
@@ -95,77 +74,37 @@ def even_weights(names: Sequence[str], largest: str, softmax: float) -> str:
 
 
 def _best_variants(
-    images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float], reason: str
-) -> list[Finding]:
-    """Return whether softmax removes noise, and why, and which other variants come close to it at which cost."""
+    images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float]
+) -> str:
+    """Return whether softmax removes noise, and whether its image is the best; otherwise the best other variant."""
     if math.isinf(noisy):
-        return [Finding(_("**The image has no noise, so no variant can improve it.**"))]
+        return _("**The image has no noise, so no variant can improve it.**")
     fields = {"noisy": noisy, "softmax": softmax}
     better = sorted((name for name in costs if improves(images[name].psnr, noisy)), key=lambda n: -images[n].psnr)
-    if not improves(softmax, noisy) and not better:
-        text = _(
+    if improves(softmax, noisy):
+        if better and round(softmax, 1) <= round(images[better[0]].psnr, 1):
+            return _("**Softmax removes noise.**")
+        if better:
+            return _("**At these settings, softmax comes closest to the original (highest PSNR).**")
+        only = _("**At these settings, only softmax brings the image closer to the original.**") if costs else ""
+        return paragraph(_("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields), only)
+    if not better:
+        return _(
             "**No variant improves the image:** no PSNR is higher than the {noisy:.1f} dB of the noisy image.", **fields
         )
-        return [Finding(text)]
-    first = (
-        _("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields)
-        if improves(softmax, noisy)
-        else _(
+    return paragraph(
+        _(
             "**Softmax does not improve the image:** its PSNR is {softmax:.1f} dB, compared with {noisy:.1f} dB for "
             "the noisy image.",
             **fields,
-        )
+        ),
+        _(
+            "**{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.**",
+            name=better[0],
+            psnr=images[better[0]].psnr,
+            cost=percent(costs[better[0]]),
+        ),
     )
-    if better:
-        # The images show their PSNR, so the sentence needs no further numbers.
-        is_best = round(softmax, 1) > round(images[better[0]].psnr, 1)
-        most = (
-            _("**Softmax comes closest to the original at these settings.**")
-            if is_best
-            else _("**Softmax removes noise.**")
-        )
-        removes = most if improves(softmax, noisy) else first
-        return [Finding(removes, reason), _close_variants({name: images[name].psnr for name in better}, softmax, costs)]
-    only = _("**Only softmax brings the noisy image closer to the original (higher PSNR).**") if costs else ""
-    return [Finding(paragraph(first, only), reason)]
-
-
-def _close_variants(better: Mapping[str, float], softmax: float, costs: Mapping[str, float]) -> Finding:
-    """Return which variants come close to softmax, and at which cost.
-
-    Args:
-        better: peak signal-to-noise ratio of each other variant that improves the image, highest first.
-        softmax: peak signal-to-noise ratio of the image of softmax.
-        costs: cost of each variant, relative to softmax's.
-    """
-    first, *_others = better
-    fields = {"name": first, "psnr": better[first], "cost": percent(costs[first]), "limit": NEAR_SOFTMAX}
-    if round(better[first], 1) >= round(softmax, 1):
-        return Finding(_("**{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.**", **fields))
-    near = [name for name, psnr in better.items() if round(round(softmax, 1) - round(psnr, 1), 1) <= NEAR_SOFTMAX]
-    if not near:
-        text = _(
-            "**No other variant comes within {limit} dB of softmax.** {name} is next with {psnr:.1f} dB at {cost} of "
-            "softmax's cost.",
-            **fields,
-        )
-        return Finding(text)
-    high = max(costs[each] for each in near)
-    if len(near) == 1:
-        text = _(
-            "**{name} comes within {limit} dB of softmax at {cost} of its cost.**",
-            name=near[0],
-            limit=NEAR_SOFTMAX,
-            cost=percent(high),
-        )
-        return Finding(text)
-    text = _(
-        "**{names} come within {limit} dB of softmax at {cost} of its cost or less.**",
-        names=enumeration(near),
-        limit=NEAR_SOFTMAX,
-        cost=percent(high),
-    )
-    return Finding(text)
 
 
 def improves(psnr: float, noisy: float) -> bool:
@@ -205,26 +144,26 @@ def is_even(largest: float) -> bool:
     return largest < MAX_EVEN_WEIGHT
 
 
-def units() -> str:
-    """Return the note that explains the arrows and the costs on the board."""
-    return paragraph(_("No model is trained. ▲ better than the noisy image, ▼ worse."), cost_unit())
+def baseline(noisy: float, blur: float) -> float:
+    """Return the PSNR that a variant should exceed: that of the noisy image or of a blur, if the blur is better."""
+    return max(noisy, blur)
 
 
-def legend(patch: int, strength: float) -> str:
-    """Return how images are ranked, and what queries and keys are.
+def units(noisy: float, blur: float) -> str:
+    """Return the note that explains the arrows and the costs on the board; arguments as in ``baseline``."""
+    marks = (
+        N_("▲ better than a blur of 3 × 3 pixels ({psnr:.1f} dB), ▼ not better.")
+        if blur > noisy
+        else N_("▲ better than the noisy image, ▼ not better.")
+    )
+    return paragraph(_("No model is trained."), _(marks, psnr=blur), cost_unit())
 
-    Args:
-        patch: side of a patch in pixels.
-        strength: the filter strength h.
-    """
+
+def legend(patch: int) -> str:
+    """Return how images are ranked, and what queries and keys are; ``patch`` is the side of a patch in pixels."""
     return paragraph(
-        _("Ranked by PSNR (higher is better)."),
-        _(
-            "Each pixel is a token, described by the {patch} × {patch} pixels around it (filter strength "
-            "{strength:g}).",
-            patch=patch,
-            strength=strength,
-        ),
+        _("Ranked by peak signal-to-noise ratio (PSNR)."),
+        _("Each pixel is a token. Its query and key are its {patch} × {patch} patch.", patch=patch),
     )
 
 
@@ -238,57 +177,54 @@ class Window:
     """The image that a variant with a window returns.
 
     Attributes:
-        pixels: number of pixels in the window, far from the edges.
+        reach: number of pixels in the window in each direction.
+        side: number of pixels from one end of the window to the other, at most the side of the image if it is square.
         psnr: peak signal-to-noise ratio of the image in dB.
-        cost: cost of the variant, relative to softmax's.
     """
 
-    pixels: int
+    reach: int
+    side: int
     psnr: float
-    cost: float
 
 
-def window_finding(wide: Window, square: Window) -> str:
-    """Return whether a 1-D window that costs no more than a square window is better."""
-    text = (
-        N_(
-            "**A 1-D window of {pixels} pixels is better than a {side} × {side} window and costs no "
-            "more ({row:.1f} and {square:.1f} dB).**"
-        )
-        if round(wide.psnr, 1) > round(square.psnr, 1)
-        else N_(
-            "**A 1-D window of {pixels} pixels, which costs no more than a {side} × {side} window, is "
-            "not better ({row:.1f} and {square:.1f} dB).**"
-        )
-    )
-    return _(text, pixels=wide.pixels, side=math.isqrt(square.pixels), row=wide.psnr, square=square.psnr)
+def window_comparison(row: Window, square: Window, wide: Window | None) -> str:
+    """Return whether a square window is better than a 1-D window of its size, and than one of its cost.
 
-
-def window_explanation(row: Window, square: Window, pixels: int) -> str:
-    """Return whether a square window is better than a 1-D window of as many pixels, and why it costs more.
+    It is empty if the square window has more pixels than the 1-D window.
 
     Args:
         row: a 1-D window.
         square: the square window.
-        pixels: number of pixels of the image.
+        wide: the widest 1-D window that costs no more than the square window; None without one.
     """
-    text = (
-        N_("A {side} × {side} window is better than a 1-D window of {pixels} pixels ({square:.1f} and {row:.1f} dB).")
+    if square.side**2 > row.side:
+        return ""
+    same_size = (
+        N_(
+            "A square window of {side} × {side} pixels is better than a 1-D window of {reach} pixels on each side "
+            "({square:.1f} and {row:.1f} dB)."
+        )
         if round(square.psnr, 1) > round(row.psnr, 1)
         else N_(
-            "A {side} × {side} window is not better than a 1-D window of {pixels} pixels ({square:.1f} "
-            "and {row:.1f} dB)."
+            "A square window of {side} × {side} pixels is not better than a 1-D window of {reach} pixels on each side "
+            "({square:.1f} and {row:.1f} dB)."
         )
     )
-    compared = _(text, side=math.isqrt(square.pixels), pixels=row.pixels, square=square.psnr, row=row.psnr)
-    share = square.pixels / pixels
-    reason = _(
-        "The 2-D window costs {cost} of softmax's cost for {share} of the pixels, because it computes whole rows of "
-        "the image.",
-        cost=percent(square.cost),
-        share=percent(share),
+    compared = _(same_size, side=square.side, reach=row.reach, square=square.psnr, row=row.psnr)
+    if wide is None or wide.reach <= row.reach:
+        return compared
+    same_cost = (
+        N_(
+            "It computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs no more, and is "
+            "better ({wide:.1f} dB)."
+        )
+        if round(wide.psnr, 1) > round(square.psnr, 1)
+        else N_(
+            "It computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs no more, but is "
+            "not better ({wide:.1f} dB)."
+        )
     )
-    return paragraph(compared if square.pixels <= row.pixels else "", reason if square.cost >= 2 * share else "")
+    return paragraph(compared, _(same_cost, reach=wide.reach, wide=wide.psnr))
 
 
 def definition(patch: int, pixels: int) -> str:
@@ -305,12 +241,16 @@ def definition(patch: int, pixels: int) -> str:
             patch=patch,
         ),
         _(
+            "Patches are scaled so that $\\|p_i - p_j\\|^2$ is their mean squared difference, in which pixels near the "
+            "centre count more."
+        ),
+        _(
             "Softmax divides the dot product of a query and a key by √d, where d is the number of their components. "
             "The queries contain the factor √d, so it cancels out."
         ),
         _(
-            "The result, the **logit**, is the negative squared distance of the two patches, divided by h². A part "
-            "that is the same for all keys is left out, because softmax ignores it."
+            "The result, the **logit**, is $-\\|p_i - p_j\\|^2 / h^2$, without a part that is the same for all keys, "
+            "which softmax ignores."
         ),
     )
     method = paragraph(
@@ -322,7 +262,6 @@ def definition(patch: int, pixels: int) -> str:
             "The **filter strength** h sets how sharp attention is: with a smaller h, more of the weight goes to the "
             "most similar patches."
         ),
-        _("No model is trained, and no image other than the noisy one is used."),
     )
     return f"{symbols}\n\n{method}"
 
