@@ -6,17 +6,24 @@ from dataclasses import replace
 from app.figures.lines.curve import Curve
 from app.figures.theme import GREY
 from app.ui import chart
-from app.words.i18n import _
+from app.words.i18n import N_, _, enumeration
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_gradient import BytesRow
 from attention_core.experiments.causal_modes import MATRIX, CostRow
-from attention_core.formatting import format_interpolated
+from attention_core.formatting import MIB, format_interpolated, number
 from pages.causal.shared import show_lines
 
 HEIGHT = 340
 """Height in pixels of the charts."""
 MAX_NARROW_TICKS = 6
 """Largest number of ticks of the horizontal axis on a narrow screen; of more, every second one is left out."""
+ALGORITHM_NAMES = {
+    "chunked": N_("chunked"),
+    "recurrent": N_("recurrent"),
+    "cumsum": N_("cumsum"),
+    MATRIX: N_("explicit matrix"),
+}
+"""Names of the algorithms on screen."""
 COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
 """Colours of the algorithms: indices into the palette, or a colour."""
 Points = Mapping[str, Sequence[tuple[float, float]]]
@@ -35,28 +42,27 @@ def cumsum_crossing(points_by_algorithm: Points) -> tuple[float, float] | None:
     return causal_modes.crossing(points_by_algorithm.get("cumsum", ()), points_by_algorithm.get(MATRIX, ()))
 
 
-def show_costs(
-    points_by_algorithm: Points,
-    names: Mapping[str, str],
-    unit: str,
-    key: str,
-    *,
-    marked_length: int | None = None,
-    marks_crossing: bool = False,
-) -> None:
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """Return the bytes of each algorithm in MiB as an enumeration."""
+    return enumeration(
+        _("{algorithm} {size} MiB", algorithm=_(title), size=number(sizes[each] / MIB, 2))
+        for each, title in ALGORITHM_NAMES.items()
+        if each in sizes
+    )
+
+
+def show_costs(points_by_algorithm: Points, unit: str, key: str, *, marks_crossing: bool = False) -> None:
     """Draw a cost as a function of the length.
 
     Args:
         points_by_algorithm: lengths and costs of each algorithm.
-        names: names of the algorithms on screen.
         unit: title of the vertical axis.
         key: key of the chart, whose last part is also the name of its file.
-        marked_length: length to mark with a vertical line.
         marks_crossing: whether a ring marks where cumsum becomes cheaper than the explicit matrix.
     """
     lines = [
         Curve(
-            _(names[algorithm]),
+            _(ALGORITHM_NAMES[algorithm]),
             [n for n, _cost in points],
             [cost for _n, cost in points],
             colour=COLOURS[algorithm],
@@ -79,7 +85,6 @@ def show_costs(
         y_title=unit,
         log_x=True,
         log_y=True,
-        mark=marked_length and (marked_length, f"n = d² = {marked_length:,}"),
         x_ticks=ticks[:: 2 if chart.is_narrow() and len(ticks) > MAX_NARROW_TICKS else 1],
         height=HEIGHT,
     )

@@ -33,7 +33,7 @@ DASHES = ("dash", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "1
 
 The dotted pattern is the last one, because the line of equal weights is dotted too."""
 HEIGHT = 380
-MIN_WEIGHT = 1e-8
+MIN_WEIGHT = 1e-6
 """Lower end of a logarithmic weight axis; smaller weights are not drawn."""
 
 
@@ -157,7 +157,15 @@ def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     curves_ = _curves_with_baseline(lines, rows, weights, _("equal weights"), count=1)
     title = _("weight of token {token}, %", token=token)
     text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
-    axes = {"x_title": _("row (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
+    ticks = {10.0**power: f"{10.0**power:g}" for power in range(-4, 3)} if log else None
+    axes = {
+        "x_title": _("row (query)"),
+        "y_title": title,
+        "log_y": log,
+        "form": ".2g",
+        "height": HEIGHT,
+        "y_ticks": ticks,
+    }
     show_lines(curves_, key="causal.fading", name="fading", alt=text, **axes)
 
 
@@ -184,11 +192,16 @@ def _curves_with_baseline(
     marks = len(rows) < 3
     return [
         *(
-            Curve(line.name, rows, y, colour=line.colour, dash=line.dash, markers=marks)
+            Curve(line.name, rows, y, colour=line.colour, dash=line.dash, markers=marks, name_index=_last_drawn(y))
             for line, y in zip(lines, shares, strict=True)
         ),
         Curve(baseline_name, rows, [100 * count / (i + 1) for i in rows], colour=GREY, dash="dot", markers=marks),
     ]
+
+
+def _last_drawn(y: Sequence[float | None]) -> int | None:
+    """Return the index of the last point of a line that leaves the chart before its end; None for other lines."""
+    return max((i for i, each in enumerate(y) if each is not None), default=None) if y[-1] is None else None
 
 
 def _show_table(lines: Sequence[Line]) -> None:

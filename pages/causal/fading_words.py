@@ -12,6 +12,8 @@ from attention_core.analysis.state.token_weight import TokenWeight, first_tokens
 from attention_core.formatting import formatted, percent
 from attention_core.variant import SOFTMAX
 
+MIN_SHARE = 1e-5
+"""Smallest weight that the sentences give as a number."""
 SIMILAR = 1.25
 """Largest ratio of two weights that count as about equal."""
 
@@ -51,39 +53,50 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     first = max(token, n // 2)
     weights = {line.word: line.token_weight.weights[first - token :] for line in lines}
     medians = {word: float(np.median(each)) for word, each in weights.items()}
-    low, high = (percent(float(each)) for each in (weights[SOFTMAX].min(), weights[SOFTMAX].max()))
     even = float(np.median(1 / np.arange(first + 1, n + 1)))
     decaying = [line for line in lines if line.law == "factor"]
     decays = n - first > 1 and min((medians[line.word] for line in decaying), default=even) < even / 2
     least = _least(decaying, medians) if decays else None
     linear = next(line for line in lines if line.law == "power")
+    rows = _("In later rows") if n - first > 1 else _("In the last row")
+    values = {"weight": small_percent(medians[SOFTMAX])}
     compared = paragraph(
-        _linear_text(linear.name, medians[linear.word], even, token=token, label=labels[token]),
-        ""
+        _linear_text(linear.name, medians[linear.word], even, rows=rows, token=token, label=labels[token]),
+        _("Softmax gives it {weight}.", **values)
         if least is None
         else _(
-            "{name} gives this token only {weight}.", name=in_words(least.name), weight=percent(medians[least.word])
+            "Softmax gives it {weight}, and {name} {least}.",
+            name=in_words(least.name),
+            least=small_percent(medians[least.word]),
+            **values,
         ),
     )
+    low, high = (small_percent(float(each)) for each in (weights[SOFTMAX].min(), weights[SOFTMAX].max()))
     return Finding(
         f"**{compared}**",
         paragraph(
+            _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
+            ""
+            if low == high
+            else _(
+                "With softmax, the weight depends on the query: it varies from {low} to {high}.", low=low, high=high
+            ),
             _("The weights at the top are medians over the rows {first} to {last}.", first=first, last=n - 1)
             if n - first > 1
-            else _("The weights at the top are those in the last row."),
-            _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
-            _(
-                "With softmax, the weight depends on the query: its median is {median}.",
-                median=percent(medians[SOFTMAX]),
-            ),
-            _("It varies from {low} to {high}.", low=low, high=high) if low != high else "",
+            else "",
         ),
     )
 
 
-def _linear_text(name: str, weight: float, even: float, *, token: int, label: str) -> str:
+def small_percent(weight: float) -> str:
+    """Return a weight as a percentage, without powers of ten."""
+    return percent(weight) if weight >= MIN_SHARE else _("less than {least}", least=f"{100 * MIN_SHARE:g}%")
+
+
+def _linear_text(name: str, weight: float, even: float, *, rows: str, token: int, label: str) -> str:
     """Return the weight of a token with linear attention, compared with equal weights."""
     values = {
+        "rows": rows,
         "name": name,
         "token": token,
         "label": escape_markdown(label),
@@ -92,17 +105,19 @@ def _linear_text(name: str, weight: float, even: float, *, token: int, label: st
     }
     if weight > SIMILAR * even:
         return _(
-            "{name} gives token {token} “{label}” {weight} of the weight, more than with equal weights ({even}).",
+            "{rows}, {name} gives token {token} “{label}” {weight} of the weight, more than with equal weights "
+            "({even}).",
             **values,
         )
     if weight * SIMILAR < even:
         return _(
-            "{name} gives token {token} “{label}” {weight} of the weight, less than with equal weights ({even}).",
+            "{rows}, {name} gives token {token} “{label}” {weight} of the weight, less than with equal weights "
+            "({even}).",
             **values,
         )
     return _(
-        "{name} treats token {token} “{label}” like any other token: it receives {weight} of the weight (equal "
-        "weights: {even}).",
+        "{rows}, {name} treats token {token} “{label}” like any other token: it receives {weight} of the weight "
+        "(equal weights: {even}).",
         **values,
     )
 
@@ -127,7 +142,7 @@ def _weights(lines: Sequence[Line], weights: Mapping[str, float]) -> list[str]:
     if decaying := [line for line in lines if line.law == "factor"]:
         shown.append(_least(decaying, weights))
     names = {line.word: _("softmax") if line.word == SOFTMAX else in_words(line.name) for line in shown}
-    return [_("{weight} from {name}", weight=percent(weights[word]), name=name) for word, name in names.items()]
+    return [_("{weight} from {name}", weight=small_percent(weights[word]), name=name) for word, name in names.items()]
 
 
 def _least(lines: Sequence[Line], weights: Mapping[str, float]) -> Line:

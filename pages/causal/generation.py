@@ -80,7 +80,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         st.markdown(paragraph(finding.text.replace("**", ""), finding.explanation))
         st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
         _memory_chart(chosen, states, "causal.generation.bytes", colours)
-        st.caption(_("These caches grow more slowly than softmax's key-value cache, or not at all."))
+        st.caption(
+            _(
+                "These caches grow more slowly than softmax's key-value cache, or not at all. Latent attention and "
+                "quantised keys can generate text only if they are trained for it."
+            )
+        )
         _memory_chart(chosen, caches, "causal.generation.caches", colours)
 
     row = st.container(horizontal=True, vertical_alignment="center")

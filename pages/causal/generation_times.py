@@ -81,6 +81,7 @@ def time_details(lines: Sequence[Series]) -> str:
             "For each new token, softmax reads the keys and values of all tokens so far. The other variants read a "
             "state of fixed size."
         ),
+        _short_text_reason(lines),
         _state_text(lines),
         _("Also faster than softmax: {names}.", names=enumeration(faster[1:])) if faster[1:] else "",
         slower_text("even", even) if even else "",
@@ -89,6 +90,18 @@ def time_details(lines: Sequence[Series]) -> str:
         rounds_note(lines, by_kind),
         missing_text(lines[0].run),
     ).replace("**", "")
+
+
+def _short_text_reason(lines: Sequence[Series]) -> str:
+    """Return why softmax is the fastest at the shortest length; empty if it is not."""
+    shortest = [line.ratios[0] for line in lines if line.ratios and not line.is_reference]
+    if not shortest or min(ratio.middle for ratio in shortest) <= 1:
+        return ""
+    return _(
+        "At {n:,} tokens, softmax is the fastest: one fused kernel computes its step, whereas the other variants run "
+        "many small operations.",
+        n=shortest[0].n,
+    )
 
 
 def _state_text(lines: Sequence[Series]) -> str:

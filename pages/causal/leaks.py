@@ -44,14 +44,7 @@ Influences = Mapping[ac.Attention, Influence]
 class LeaksOptions(Options, prefix="c_"):
     """The options that a link to this view carries."""
 
-    token = int_choice(
-        20,
-        0,
-        MAX_TOKENS - 1,
-        N_("Replaced token t"),
-        widget=st.select_slider,
-        help=N_("You can also click a row of a map in “All replaced tokens” to select its token."),
-    )
+    token = int_choice(20, 0, MAX_TOKENS - 1, N_("Replaced token t"), widget=st.select_slider)
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
@@ -77,9 +70,9 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         st.caption("  \n".join(why))
     st.caption(notes(len(labels), chosen.qkv.n, all_heads=chosen.head is None))
     lazy_expander(_("All replaced tokens"), partial(_draw_maps, influences, t, labels), key="causal.maps")
-    chart.draw_format_choice()
     _explain()
     _export(influences, labels, chosen)
+    chart.draw_format_choice()
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -253,7 +246,7 @@ def _draw_maps(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     st.caption(
         _(
             "Cells left of the diagonal are earlier outputs, so a change there is a leak (orange). Unchanged outputs "
-            "are hatched."
+            "are hatched. Click a row to replace its token in the strips above."
         )
     )
     panels = [

@@ -50,14 +50,15 @@ SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the result, the chart of memory, the table of all variants, and why some variants cannot generate."""
     attentions = with_settings(ac.all_variants())
-    not_causal = [attention for attention in attentions if attention.variant.causal_reason]
-    causal = [attention for attention in attentions if attention not in not_causal]
+    causal = [attention for attention in attentions if not attention.variant.causal_reason]
+    learned = [attention for attention in attentions if needs_learning(attention)]
+    unable = [attention for attention in attentions if attention not in (*causal, *learned)]
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks([attention.word for attention in causal], heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     selected = SharedOptions.variants.value
-    not_causal.sort(key=lambda attention: attention not in selected)
-    finding = summary(rows, [_(each.variant.title) for each in not_causal])
+    unable.sort(key=lambda attention: attention not in selected)
+    finding = summary(rows, [_(each.variant.title) for each in unable], len(learned))
     headline.markdown(finding.text)
     st.caption(
         _("Blue: memory grows with each token. Green: constant memory. Point at a line or tap it to see its variants.")
@@ -65,18 +66,18 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     _chart(rows, heads)
     st.markdown(finding.explanation)
     reasons = "\n".join(
-        f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in not_causal
+        f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in unable
     )
-    learned = _(
-        "In published models, latent attention and quantised keys can generate text, because the projection to latents "
+    published = _(
+        "Latent attention and quantised keys can generate text in published models, because the projection to latents "
         "and the codes are learned in training. Here, both are computed from the text itself."
     )
-    title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(not_causal))
-    lazy_expander(title, partial(st.markdown, f"{reasons}\n\n{learned}"), key="causal.refused")
+    title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(unable))
+    lazy_expander(title, partial(st.markdown, f"{reasons}\n\n{published}"), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
-    st.caption(counts_text(rows, len(not_causal)))
+    st.caption(counts_text(rows, len(learned), len(unable)))
     st.dataframe(
-        table(rows, not_causal),
+        table(rows, learned, unable),
         hide_index=True,
         height=430,
         column_config={
@@ -96,18 +97,15 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     )
     st.caption(
         _(
-            "The last column counts one causal pass over a whole text at head size {d}, as in training. Linear "
-            "attention then works in chunks of {chunk} tokens. Its recurrent form (chapter Training) and its form "
-            "without a mask (page Inside) need fewer multiply-adds, so they are cheaper than softmax for shorter "
-            "texts, too. The chapter Training counts at its own head size, and compares with Linear's n × n matrix "
-            "instead of softmax.",
+            "The last column counts one causal pass over a whole text at head size {d}, in which Linear works in "
+            "chunks of {chunk} tokens.",
             chunk=CHUNK,
             d=d,
         )
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), "causal-variants.csv")
         chart.draw_format_choice()
+        export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), "causal-variants.csv")
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -117,16 +115,25 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words, subtitle=text)
 
 
-def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
-    """Return how many variants can generate text, the memory of softmax and linear attention, and why some cannot."""
+def needs_learning(attention: ac.Attention) -> bool:
+    """Return whether a variant can generate text only if its projections or codes are learned in training."""
+    return attention.variant.family == "cache" and bool(attention.variant.causal_reason)
+
+
+def summary(rows: Sequence[MemoryRow], unable: Sequence[str], learned: int) -> Finding:
+    """Return how many variants can generate text, the memory of softmax and linear attention, and why some cannot.
+
+    ``learned`` variants can generate text only in a form that is learned in training.
+    """
     linear = linear_row(rows)
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} of {all} variants can generate text, because they need no later tokens. {fixed} of these need "
-            "only constant memory, but cannot recall all tokens.**",
+            "**{able} of {all} variants can generate text here, and {learned} more can if they are trained for it. "
+            "{fixed} of the {able} need only constant memory, but cannot recall all tokens.**",
             able=len(rows),
-            all=len(rows) + len(not_causal),
+            all=len(rows) + learned + len(unable),
+            learned=learned,
             fixed=sum(not row.grown_bytes for row in rows),
         ),
         paragraph(
@@ -139,23 +146,25 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> Finding:
             ),
             _("Variants with constant memory merge or discard earlier tokens."),
             _(
-                "The remaining {n} variants, such as {name}, cannot generate text in the form computed here, because "
-                "the output at each position depends on later tokens.",
-                n=len(not_causal),
-                name=escape_markdown(not_causal[0]),
+                "The remaining {n} variants, such as {name}, cannot generate text, because the output at each position "
+                "depends on later tokens.",
+                n=len(unable),
+                name=escape_markdown(unable[0]),
             ),
         ),
     )
 
 
-def counts_text(rows: Sequence[MemoryRow], not_causal: int) -> str:
-    """Return how many variants have growing memory, how many constant memory, and how many cannot generate text."""
+def counts_text(rows: Sequence[MemoryRow], learned: int, unable: int) -> str:
+    """Return how many variants have growing or constant memory, need training, and cannot generate text."""
     growing = sum(row.grown_bytes > 0 for row in rows)
     return _(
-        "Growing memory: {growing} · constant memory: {constant} · cannot generate text: {unable} (last rows)",
+        "Growing memory: {growing} · constant memory: {constant} · only if trained for it: {learned} · cannot generate "
+        "text: {unable} (last rows)",
         growing=growing,
         constant=len(rows) - growing,
-        unable=not_causal,
+        learned=learned,
+        unable=unable,
     )
 
 
@@ -305,7 +314,9 @@ def _bytes(row: MemoryRow) -> tuple[int, int]:
     return row.grown_bytes, row.state_bytes
 
 
-def table(rows: Sequence[MemoryRow], not_causal: Sequence[ac.Attention]) -> list[dict[str, Any]]:
+def table(
+    rows: Sequence[MemoryRow], learned: Sequence[ac.Attention], unable: Sequence[ac.Attention]
+) -> list[dict[str, Any]]:
     """Return the lines of the table, ordered by what the variants remember (``KINDS``).
 
     Softmax comes first, and the variants that cannot generate text come last.
@@ -321,7 +332,8 @@ def table(rows: Sequence[MemoryRow], not_causal: Sequence[ac.Attention]) -> list
         (ac.from_word(row.variant), size_text(row), _(KINDS[memory_kind(row)]), cheaper_from(row))
         for row in sorted(rows, key=order)
     ]
-    lines += [(attention, "—", _("cannot generate text"), "—") for attention in not_causal]
+    for group, text in ((learned, _("only if trained for it")), (unable, _("cannot generate text"))):
+        lines += [(attention, "—", text, "—") for attention in group]
     titles = (_("Memory"), _("Remembers"), _("Fewer multiply-adds than softmax"))
     return [{_("Variant"): label(attention), **dict(zip(titles, cells, strict=True))} for attention, *cells in lines]
 

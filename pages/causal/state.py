@@ -69,13 +69,13 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         history = load_history()
     finding = state_size(history, sentence_name(attention))
     headline.markdown(finding.text)
+    st.caption(finding.explanation)
     labels = number_repeats(chosen.qkv.names[: len(history.sums)])
     StateOptions.last.restrict_to(range(len(labels)))
     last = len(labels) - 1
     play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // MAX_PICTURES))
     # While the animation plays, only this fragment reruns for each frame.
     st.fragment(_draw, run_every=play.tick_interval)(play, load_history, labels, attention, play.is_running)
-    st.markdown(finding.explanation)
     if words := notes(history, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
     _explain(attention, history)

@@ -52,7 +52,10 @@ def state_size(history: StateHistory, name: str) -> Finding:
     values = {"sums": matrix, "rest": history.state_size - matrix}
     parts = ""
     if history.keys is not None:
-        parts = _("Matrix S has {sums:,} of these numbers, and z, the sum of all φ(k), has {rest:,}.", **values)
+        parts = _(
+            "Matrix S has {sums:,} of these numbers, and z, the sum of all keys after the feature map φ, has {rest:,}.",
+            **values,
+        )
     elif values["rest"]:
         parts = _("Matrix S has {sums:,} of these numbers, and {rest:,} are running means.", **values)
     return Finding(
@@ -66,7 +69,11 @@ def state_size(history: StateHistory, name: str) -> Finding:
             ),
             parts,
         ),
-        _("Softmax stores the key and the value of every token ({each:,} numbers per token).", each=per_token),
+        _(
+            "Each new token adds {each:,} numbers to softmax's key-value cache. The state keeps its size: only its "
+            "entries change.",
+            each=per_token,
+        ),
     )
 
 
@@ -96,11 +103,11 @@ def matrix_distance(history: StateHistory) -> str:
 def error_text(error: float, uniform: float) -> str:
     """Return an output error and its relation to the error of equal weights for all tokens so far."""
     values = {"error": formatted(error, ".0%"), "uniform": formatted(uniform, ".0%")}
-    text = N_("Its output error compared with softmax is {error}, more than with equal weights ({uniform}).")
+    text = N_("Its output error for this token is {error}, more than with equal weights ({uniform}).")
     if values["error"] == values["uniform"]:
-        text = N_("Its output error compared with softmax is {error}, no better than with equal weights.")
+        text = N_("Its output error for this token is {error}, no better than with equal weights.")
     elif error < uniform:
-        text = N_("Its output error compared with softmax is {error}, less than with equal weights ({uniform}).")
+        text = N_("Its output error for this token is {error}, less than with equal weights ({uniform}).")
     return _(text, **values)
 
 

@@ -14,8 +14,7 @@ from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label, sentence_name
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, MAX_COMPARED_TOKENS, AgreementRow, CostRow
@@ -23,16 +22,8 @@ from attention_core.formatting import MIB, at_most, format_interpolated, number
 from attention_core.limits import current
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal import gradient
-from pages.causal.cost_chart import HEIGHT, cumsum_crossing, over_length, show_costs
+from pages.causal.cost_chart import ALGORITHM_NAMES, HEIGHT, cumsum_crossing, over_length, show_costs, sizes_text
 from pages.causal.shared import bold, with_settings
-
-ALGORITHM_NAMES = {
-    "chunked": N_("chunked"),
-    "recurrent": N_("recurrent"),
-    "cumsum": N_("cumsum"),
-    MATRIX: N_("explicit matrix"),
-}
-"""Names of the algorithms on screen."""
 
 
 def head_sizes() -> list[int]:
@@ -57,9 +48,6 @@ class TrainingOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the options, the costs and answers of the algorithms, and the memory of the gradient."""
-    with st.container(horizontal=True, vertical_alignment="top"):
-        TrainingOptions.counted.draw(width=180)
-        TrainingOptions.size.draw()
     st.caption(
         paragraph(
             _(
@@ -73,7 +61,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
             ),
         )
     )
-    algorithms, gradients = _algorithms(chosen, headline), gradient.show(chosen)
+    gradients, algorithms = gradient.show(chosen, headline), _algorithms(chosen)
     _explain()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.draw_format_choice()
@@ -97,8 +85,11 @@ def _compared_attentions() -> list[ac.Attention]:
     return with_settings(v for v in ac.all_variants() if causal_modes.modes(v))
 
 
-def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[AgreementRow | CostRow]:
+def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
     """Compare the algorithms of every variant, count the costs of one, and draw both."""
+    with st.container(horizontal=True, vertical_alignment="top"):
+        TrainingOptions.counted.draw(width=180)
+        TrainingOptions.size.draw()
     attentions, options = _compared_attentions(), TrainingOptions.current()
     counted = next(a for a in attentions if a.key == options.counted)
     tasks = causal_modes.tasks(
@@ -107,37 +98,19 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
 
     def draw(rows: list[AgreementRow | CostRow], key: str) -> None:
         if costs := [row for row in rows if isinstance(row, CostRow)]:
-            mark, (left, right) = costs[0].d ** 2, st.columns(2)
             memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
+            left, right = st.columns(2)
             with left:
-                st.markdown("## " + _("Peak memory at head size {d}", d=costs[0].d), anchors=False)
-                show_costs(
-                    memory,
-                    ALGORITHM_NAMES,
-                    _("memory without q, k, v (MiB)"),
-                    f"{key}.memory",
-                    marked_length=mark,
-                    marks_crossing=True,
-                )
+                st.markdown("## " + _("Forward memory at head size {d}", d=options.size), anchors=False)
+                show_costs(memory, _("memory without q, k, v (MiB)"), f"{key}.memory", marks_crossing=True)
             with right:
-                st.markdown("## " + _("Multiply-adds at head size {d}", d=costs[0].d), anchors=False)
-                show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work", marks_crossing=True)
-
-    def describe(rows: list[AgreementRow | CostRow]) -> str:
-        return summary(chosen.qkv.n, rows, sentence_name(counted)).text
+                st.markdown("## " + _("Forward multiply-adds at head size {d}", d=options.size), anchors=False)
+                show_costs(work, _("multiply-adds"), f"{key}.work", marks_crossing=True)
 
     rows = runs.run_immediately(
-        "causal_modes",
-        tasks,
-        draw,
-        key="causal.algorithms",
-        effort=task_milliseconds,
-        describe=describe,
-        container=headline,
-        height=HEIGHT,
+        "causal_modes", tasks, draw, key="causal.algorithms", effort=task_milliseconds, height=HEIGHT
     )
-    if text := summary(chosen.qkv.n, rows, sentence_name(counted)).explanation:
-        st.markdown(text)
+    st.markdown(forward_text(chosen.qkv.n, rows, sentence_name(counted)))
     selected = {attention.key for attention in SharedOptions.variants.value}
     without_cumsum = [
         label(a) for a in attentions if a.key in selected and "cumsum" not in causal_modes.modes(a.variant)
@@ -157,8 +130,8 @@ def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) 
     return 100.0
 
 
-def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Finding:
-    """Return whether outputs are equal, the memory of the algorithms, and the length above which cumsum needs less."""
+def forward_text(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
+    """Return the memory of the algorithms, the length above which cumsum needs less, and whether outputs are equal."""
     length, costs = causal_modes.compared_length(n), [row for row in rows if isinstance(row, CostRow)]
     agreement = (
         _n(
@@ -170,8 +143,8 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
         if n < length
         else _("All algorithms give the **same output** on {n} tokens.", n=length)
     )
-    if not (memory_text := _memory_text(costs, name)).text:
-        return Finding(agreement)
+    if not (memory_text := _memory_text(costs)):
+        return agreement
     crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
     if crossing_point is None:
         crossing_text = _(
@@ -191,11 +164,9 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> Findin
             at=format_interpolated(crossing_point[0]),
         )
     explanation = _(
-        "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. "
-        "With d features per key, a state has d² numbers, so both are equally large at n = d² (dotted line)."
+        "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size."
     )
-    parts = (memory_text.explanation, _reason_for_chunks(costs), crossing_text, explanation, agreement)
-    return Finding(memory_text.text, paragraph(*parts))
+    return paragraph(memory_text, _reason_for_chunks(costs), crossing_text, explanation, agreement)
 
 
 def _reason_for_chunks(costs: Sequence[CostRow]) -> str:
@@ -212,35 +183,16 @@ def _reason_for_chunks(costs: Sequence[CostRow]) -> str:
     )
 
 
-def _memory_text(costs: Sequence[CostRow], name: str) -> Finding:
-    """Return the memory of the explicit matrix relative to the chunked form, and the memory of each algorithm.
+def _memory_text(costs: Sequence[CostRow]) -> str:
+    """Return the memory of each algorithm at the longest length at which chunks, the matrix and cumsum are counted.
 
-    The longest length is used at which the chunked form, the explicit matrix and cumsum are counted. The text is empty
-    if there is no such length.
+    The text is empty if there is no such length.
     """
-    sizes = {each: {row.n: row.peak_bytes for row in costs if row.algorithm == each} for each in ALGORITHM_NAMES}
-    n = max(set.intersection(*(set(sizes[each]) for each in ("chunked", MATRIX, "cumsum"))), default=None)
-    if n is None:
-        return Finding("")
-    return Finding(
-        _(
-            "**For {name}, computing the n × n matrix takes {ratio} times as much memory as working in chunks of "
-            "tokens ({n:,} tokens, head size {d}).**",
-            name=escape_markdown(name),
-            ratio=number(sizes[MATRIX][n] / sizes["chunked"][n], 2),
-            n=n,
-            d=costs[0].d,
-        ),
-        _(
-            "Memory at {n:,} tokens: {sizes}.",
-            n=n,
-            sizes=enumeration(
-                _("{algorithm} {size} MiB", algorithm=_(title), size=number(sizes[each][n] / MIB, 2))
-                for each, title in ALGORITHM_NAMES.items()
-                if n in sizes[each]
-            ),
-        ),
-    )
+    lengths = [{row.n for row in costs if row.algorithm == each} for each in ("chunked", MATRIX, "cumsum")]
+    if not (counted := set.intersection(*lengths)):
+        return ""
+    sizes = {row.algorithm: row.peak_bytes for row in costs if row.n == max(counted)}
+    return _("Memory of the forward pass at {n:,} tokens: {sizes}.", n=max(counted), sizes=sizes_text(sizes))
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:
@@ -283,7 +235,7 @@ def _explain() -> None:
                 "time, uses this form.\n"
                 "- **cumsum** computes all $n$ states with one cumulative sum. It runs in parallel but stores "
                 "$n\\,C\\,d_v$ numbers. The explicit matrix has $n^2$ numbers. With $C = d_v = d$, cumsum therefore "
-                "needs less memory if $n > d^2$.\n"
+                "needs less memory if n is greater than about $d^2$.\n"
                 "- **chunked** computes the explicit product within chunks of {chunk} tokens and passes the state from "
                 "chunk to chunk. It runs in parallel and stores only one state.",
                 chunk=CHUNK,

@@ -9,7 +9,8 @@ from driver import charts, full_text, numbers, spoken
 import attention_core as ac
 from attention_core.analysis.state.token_weight import causal_weights, later_weights
 from attention_core.formatting import percent
-from pages.causal.fading_words import Line, fitted_laws, quarter_text, summary
+from pages.causal.fading import _last_drawn
+from pages.causal.fading_words import Line, fitted_laws, quarter_text, small_percent, summary
 
 
 def line(name, law="", *, n=40, token=2, decay=None):
@@ -34,16 +35,15 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     assert (f"{even:.3f}", f"{half:.1e}") == ("0.033", "2.8e-09")
     text = full_text(summary([line("Softmax"), LINEAR, HALF], 2, LABELS))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "**Linear treats token 2 “t\\_2” like any other token: it receives 3.3% of the weight (equal weights: 3.3%). "
-        "Half gives this token only 2.8 × 10⁻⁷%.** The weights at the top are medians over the rows 20 to 39. "
-        "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. "
-        "With softmax, the weight depends on the query: its median is 3.3%. It varies from 2.5% to 4.8%."
+        "**In later rows, Linear treats token 2 “t\\_2” like any other token: it receives 3.3% of the weight (equal "
+        "weights: 3.3%). Softmax gives it 3.3%, and Half less than 0.001%.** "
+        "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. With softmax, the "
+        "weight depends on the query: it varies from 2.5% to 4.8%. The weights at the top are medians over the rows 20 "
+        "to 39."
     )
     slow = line("Slow", "factor", decay=0.9)
-    assert "Half gives this token only" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, (
-        "the smallest median"
-    )
-    assert "only" not in summary([line("Softmax"), LINEAR], 2, LABELS).text
+    assert "and Half less than" in summary([line("Softmax"), LINEAR, slow, HALF], 2, LABELS).text, "the smallest median"
+    assert summary([line("Softmax"), LINEAR], 2, LABELS).text.endswith(" Softmax gives it 3.3%.**")
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,15 @@ def test_the_headline_compares_linear_attention_with_equal_weights(factor, words
 
 def test_a_slow_decay_is_not_in_the_headline():
     slow = line("Slow", "factor", decay=0.99)
-    assert "only" not in summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
+    assert "Slow" not in summary([line("Softmax"), LINEAR, slow], 2, LABELS).text
 
 
 def test_the_weight_of_the_first_quarter_in_the_last_row_is_named():
     assert quarter_text([line("Softmax"), LINEAR, line("Slow", "factor", decay=0.9), HALF], 10).replace(
         "\N{NO-BREAK SPACE}", " "
-    ) == ("In the last row, the first 10 tokens receive 25% from Linear, 25% from softmax and 9.3 × 10⁻⁸% from Half.")
+    ) == (
+        "In the last row, the first 10 tokens receive 25% from Linear, 25% from softmax and less than 0.001% from Half."
+    )
     assert quarter_text([line("Softmax"), LINEAR], 1) == (
         "In the last row, the first token receives 2.5% from Linear and 2.5% from softmax."
     )
@@ -80,7 +82,7 @@ def test_a_headline_about_a_late_token_uses_the_rows_from_this_token_on():
     assert "medians over the rows 38 to 39." in summary(late, 38, LABELS).explanation
     last = [line("Softmax", token=39), line("Linear", "power", token=39)]
     text = full_text(summary(last, 39, LABELS))
-    assert "The weights at the top are those in the last row." in text
+    assert text.startswith("**In the last row, Linear treats token 39")
     assert "varies" not in text, "one row has one weight"
 
 
@@ -132,9 +134,9 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     ]
     linear, softmax, decayed = map(percent, medians)
     assert f" {linear} of the weight" in spoken(at)
-    assert f"its median is {softmax}." in spoken(at)
+    assert f"Softmax gives it {softmax}" in spoken(at)
     forgets = medians[2] < np.median(1 / np.arange(13, 25)) / 2
-    assert (f"Retention with γ = 0.9 gives this token only {decayed}." in spoken(at)) == forgets
+    assert (f"and Retention with γ = 0.9 {decayed}." in spoken(at)) == forgets
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
@@ -142,7 +144,7 @@ def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
     at = open_view("fading", c_decays=[0.95, 0.5])
     drawn = [name for trace in charts(at)[0]["data"] if "γ" in (name := trace["name"])]
     assert drawn == ["Retention · γ 0.5", "Retention · γ 0.95"]
-    assert "On the logarithmic axis, weights below 1 × 10⁻⁶% are not drawn." in spoken(at)
+    assert "On the logarithmic axis, weights below 1 × 10⁻⁴% are not drawn." in spoken(at)
     [code] = [block.value for block in at.code if "causal_weights" in block.value]
     assert code.index("decay~0.5'") < code.index("decay~0.95'")
 
@@ -156,3 +158,11 @@ def test_charts_have_a_line_for_each_chosen_decay(open_view):
     assert len(charts(everything)[0]["data"]) == 11
     retention = [trace["line"]["dash"] for trace in charts(open_view("fading"))[0]["data"] if "γ" in trace["name"]]
     assert retention == ["dash", "dashdot"], "equal weights are dotted"
+
+
+def test_a_weight_below_a_thousandth_of_a_percent_has_no_number():
+    assert (small_percent(1.1e-5), small_percent(0.9e-5)) == ("0.0011%", "less than 0.001%")
+
+
+def test_a_line_that_leaves_the_chart_has_its_name_at_its_last_point():
+    assert [_last_drawn(y) for y in ([1.0, 2.0], [1.0, None], [None, None])] == [None, 0, None]

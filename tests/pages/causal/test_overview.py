@@ -35,27 +35,28 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     able = [v for v in ac.all_variants() if not v.causal_reason]
     assert len(found) == len(ac.all_variants())
     kinds = list(found["Remembers"])[1:]
-    assert kinds == sorted(kinds, key=[*KINDS.values(), "cannot generate text"].index)
+    assert kinds == sorted(kinds, key=[*KINDS.values(), "only if trained for it", "cannot generate text"].index)
+    assert kinds.count("only if trained for it") == 2
     assert found.index[0] == "Softmax"
     assert found.index[1] == "Linear", "selected variants are first of their kind"
     assert found.index[len(able) :].str.contains("Nyström · landmarks 32").sum() == 1
     text = spoken(at)
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
-    assert text.count("- **") == len(ac.all_variants()) - len(able)
-    assert "In published models, latent attention and quantised keys can generate text" in text
+    assert text.count("- **") == len(ac.all_variants()) - len(able) - 2
+    assert "Latent attention and quantised keys can generate text in published models, because" in text
     constant = found["Memory"].str.endswith("B").sum()
     assert (
-        f"{len(able)} of {len(found)} variants can generate text, because they need no later tokens. {constant} of "
-        "these need only constant memory, but" in text
+        f"{len(able)} of {len(found)} variants can generate text here, and 2 more can if they are trained for it. "
+        f"{constant} of the {len(able)} need only constant memory, but" in text
     )
-    assert (
-        " The remaining 10 variants, such as Nyström, cannot generate text in the form computed here, because" in text
-    )
+    assert " The remaining 8 variants, such as Nyström, cannot generate text, because" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4} B per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4} B"
     growing = found["Memory"].str.endswith("per token").sum()
-    counts = f"Growing memory: {growing} · constant memory: {constant} · cannot generate text: 10 (last rows)"
-    assert counts in [each.value for each in at.caption]
+    counts = (
+        f"Growing memory: {growing} · constant memory: {constant} · only if trained for it: 2 · cannot generate text: 8"
+    )
+    assert f"{counts} (last rows)" in [each.value for each in at.caption]
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
 
 
@@ -176,7 +177,7 @@ def test_the_length_from_which_a_variant_is_cheaper_is_named(n, words):
 
 def test_forms_of_linear_attention_other_than_chunks_are_cheaper_for_shorter_texts(open_view):
     captions = " ".join(each.value for each in open_view("overview").caption)
-    assert "Linear attention then works in chunks of 64 tokens. Its recurrent form" in captions
+    assert "in which Linear works in chunks of 64 tokens." in captions
 
     def first_cheaper(causal, **settings):
         costs = [
@@ -196,13 +197,12 @@ def test_forms_of_linear_attention_other_than_chunks_are_cheaper_for_shorter_tex
 def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kinds():
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
-    assert full_text(summary(found, ["Nyström", "Funnel"])) == (
-        "**3 of 5 variants can generate text, because they need no later tokens. 2 of these need only "
+    assert full_text(summary(found, ["Nyström", "Funnel"], 1)) == (
+        "**3 of 6 variants can generate text here, and 1 more can if they are trained for it. 2 of the 3 need only "
         "constant memory, but cannot recall all tokens.** "
         "Softmax keeps every token, so its memory grows. After 16,384 tokens, softmax stores about 2,000 times as much "
         "as Linear. Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
-        "such as Nyström, cannot generate text in the form computed here, because the output at each position depends "
-        "on later tokens."
+        "such as Nyström, cannot generate text, because the output at each position depends on later tokens."
     )
 
 

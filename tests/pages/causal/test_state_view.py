@@ -39,8 +39,8 @@ def grown(n=3, log_unit=0.0):
 def test_the_headline_counts_stored_numbers_and_the_distance():
     text = output_distance(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "Linear has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%, more than with equal "
-        "weights (0%)."
+        "Linear has read 2 tokens, up to “b\\_”. Its output error for this token is 25%, more than with equal weights "
+        "(0%)."
     )
     assert matrix_distance(grown()).replace("\N{NO-BREAK SPACE}", " ") == (
         "The output can be computed from the state or from the n × n attention matrix. The two results differ by at "
@@ -49,8 +49,8 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
     assert output_distance(grown(), 0, ("a", "b_", "c"), "Linear").startswith("Linear has read 1 token: “a”. ")
     assert full_text(state_size(grown(), "Linear")) == (
         "**Linear merges all tokens into a state of 8 numbers. From 2 tokens on, softmax's key-value cache is "
-        "larger.** Matrix S has 6 of these numbers, and z, the sum of all φ(k), has 2. Softmax stores "
-        "the key and the value of every token (5 numbers per token)."
+        "larger.** Matrix S has 6 of these numbers, and z, the sum of all keys after the feature map φ, has 2. Each "
+        "new token adds 5 numbers to softmax's key-value cache. The state keeps its size: only its entries change."
     )
 
 
@@ -223,7 +223,7 @@ def test_the_end_of_a_scale_is_a_power_of_two_up_to_the_largest_value(sizes, i, 
     ],
 )
 def test_the_error_is_compared_with_equal_weights(error, uniform, words):
-    assert error_text(error, uniform) == f"Its output error compared with softmax is {words}"
+    assert error_text(error, uniform) == f"Its output error for this token is {words}"
 
 
 def test_the_average_of_heads_shows_the_first_head_and_long_inputs_are_cut(open_view):

@@ -9,10 +9,11 @@ import attention_core as ac
 from attention_core.experiments import causal_gradient, causal_modes
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
 from attention_core.experiments.causal_modes import MATRIX, AgreementRow, CostRow, CostTask
-from pages.causal.gradient import gradient_sentence
-from pages.causal.training import notes, summary
+from attention_core.formatting import number
+from pages.causal.gradient import gradient_finding
+from pages.causal.training import forward_text, notes
 
-MEMORY, WORK, GRADIENT = -3, -2, -1
+GRADIENT, MEMORY, WORK = -3, -2, -1
 """Places of the charts."""
 PAYS_FROM = re.compile(r"from (n ≈ \S+) on, cumsum costs less than the explicit matrix")
 
@@ -30,8 +31,6 @@ def test_all_algorithms_give_the_same_output_and_memory_crosses_at_d_squared(ope
     [row] = causal_modes.run(CostTask(word="linear", algorithm=MATRIX, n=128, d=8))
     assert memory["explicit matrix"][128] == pytest.approx(row.peak_bytes / 2**20)
     assert work["explicit matrix"][128] == 2 * 128 * 128 * 8
-    upright = charts(at)[MEMORY]["layout"]["shapes"][0]
-    assert upright["x0"] == 64
 
 
 def test_a_note_says_which_variants_lack_cumsum(open_view):
@@ -54,19 +53,11 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     )
     assert "For Cosine, cumsum takes" in spoken(at)
     assert "**Performer · features 8**" in next(c.value for c in at.caption if "No cumsum form" in c.value)
-    captions = [each.value for each in at.caption]
-    headings = [each.value for each in at.markdown]
-    assert {"## Peak memory at head size 16", "## Multiply-adds at head size 16"} <= set(headings)
-    assert "Counted, not timed, for one head of size d = 8, the head size of the chosen input." in captions
+    headings = {each.value for each in at.markdown}
+    assert {"## Forward memory at head size 16", "## Forward multiply-adds at head size 16"} <= headings
+    assert "## Gradient memory of Linear at head size 8" in headings, "the head size of the input"
     [pays] = [found for name, found in points(at, MEMORY).items() if PAYS_FROM.fullmatch(name)]
     assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
-
-
-def test_only_the_chart_of_memory_marks_where_the_matrix_is_as_large_as_all_states(open_view):
-    def marks(figure):
-        return [each["text"] for each in figure["layout"]["annotations"] if each["text"].startswith("n = d²")]
-
-    assert [marks(figure) for figure in charts(open_view("algorithms", c_size=16))] == [["n = d² = 256"], [], []]
 
 
 def test_the_algorithms_are_explained_above_their_charts(open_view):
@@ -78,7 +69,7 @@ def test_the_algorithms_are_explained_above_their_charts(open_view):
 def test_a_link_to_the_gradient_opens_the_same_chapter(open_view):
     at = open_view("gradient")
     assert at.button_group(key="causal.chapter").formatted_values == ["Training"]
-    assert [curves["data"][0]["name"] for curves in charts(at)] == ["chunked", "chunked", "running sums"]
+    assert [curves["data"][0]["name"] for curves in charts(at)] == ["chunked"] * 3
 
 
 def test_a_hosted_page_offers_no_head_size_beyond_its_lengths(open_view, monkeypatch):
@@ -120,32 +111,30 @@ PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
         (300, "All algorithms give the **same output** on 256 tokens."),
     ],
 )
-def test_the_headline_reports_the_agreement(n, words):
-    assert full_text(summary(n, AGREED, "Linear")) == words
+def test_the_text_reports_the_agreement(n, words):
+    assert forward_text(n, AGREED, "Linear") == words
     assert (
         "The outputs of the algorithms differ by at most 4 × 10⁻⁷ of the largest output in float32 and by at most "
         "3 × 10⁻¹⁶ in float64." in notes(n, AGREED, []).replace("\N{NO-BREAK SPACE}", " ")
     )
 
 
-def test_the_headline_reports_the_memory_crossing():
-    text = full_text(summary(24, [*AGREED, *counts(*PAYS)], "Linear_2")).replace("\N{NO-BREAK SPACE}", " ")
+def test_the_text_reports_the_memory_crossing():
+    text = forward_text(24, [*AGREED, *counts(*PAYS)], "Linear_2").replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(
-        "**For Linear\\_2, computing the n × n matrix takes 2 times as much memory as working in chunks of tokens (64 "
-        "tokens, head size 8).** "
-        "Memory at 64 tokens: chunked 1.9 × 10⁻⁴ MiB, cumsum 1.9 × 10⁻⁴ MiB and explicit matrix 3.8 × 10⁻⁴ MiB. "
-        "For Linear\\_2, cumsum takes less memory than the explicit matrix above n ≈ 32 tokens (ring). The explicit "
-        "n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. With d"
+        "Memory of the forward pass at 64 tokens: chunked 1.9 × 10⁻⁴ MiB, cumsum 1.9 × 10⁻⁴ MiB and explicit matrix "
+        "3.8 × 10⁻⁴ MiB. For Linear\\_2, cumsum takes less memory than the explicit matrix above n ≈ 32 tokens (ring). "
+        "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. All"
     )
     assert (
         "For Linear, cumsum takes more memory than the explicit matrix up to n = 32 tokens. The explicit n × n matrix"
-        in full_text(summary(24, [*AGREED, *counts(*NEVER)], "Linear"))
+        in forward_text(24, [*AGREED, *counts(*NEVER)], "Linear")
     )
     assert "For Linear, cumsum takes less memory than the explicit matrix at every length shown. The explicit" in (
-        full_text(summary(24, [*AGREED, *counts((200, 300), (200, 400))], "Linear"))
+        forward_text(24, [*AGREED, *counts((200, 300), (200, 400))], "Linear")
     )
     unknown = [row for row in counts(*PAYS) if row.algorithm != "chunked"]
-    assert full_text(summary(24, [*AGREED, *unknown], "Linear")).startswith("All algorithms give the **same output**")
+    assert forward_text(24, [*AGREED, *unknown], "Linear").startswith("All algorithms give the **same output**")
 
 
 @pytest.mark.parametrize(("work", "reason"), [(30, "needs 3 times as many multiply-adds as the recurrent"), (10, "")])
@@ -156,7 +145,7 @@ def test_the_reason_for_chunks_is_given_if_the_recurrent_form_needs_less_work(wo
         for form, each in forms.items()
     ]
     costs = [row for row in counts(*PAYS) if (row.algorithm, row.n) != ("chunked", 64)]
-    text = full_text(summary(24, [*AGREED, *costs, *more], "Linear"))
+    text = forward_text(24, [*AGREED, *costs, *more], "Linear")
     assert (f"At 64 tokens, the chunked form {reason} form. Training still uses chunks" in text) == bool(reason)
     assert ("Training still uses chunks" in text) == bool(reason)
 
@@ -173,10 +162,9 @@ def test_the_chart_of_the_gradient_has_the_counted_bytes(open_view):
     at = open_view("gradient")
     counted = points(at, GRADIENT)
     [row] = causal_gradient.run(BytesTask(word="linear", algorithm="chunked", n=256, d=8, d_v=8))
-    assert counted["running sums"][256] == pytest.approx(row.peak_bytes / 2**20)
-    factor = counted["autograd storing all states"][512] / counted["running sums"][512]
-    assert f", {factor:.0f} times as much." in spoken(at)
-    assert "at 512 tokens" in spoken(at)
+    assert counted["chunked"][256] == pytest.approx(row.peak_bytes / 2**20)
+    ratio = number(counted["explicit matrix"][512] / counted["chunked"][512])
+    assert f"the n × n matrix takes {ratio} times as much memory as chunks of tokens (512 tokens, head" in spoken(at)
 
 
 def test_the_gradient_uses_the_feature_map_of_linear_attention(open_view):
@@ -187,7 +175,7 @@ def test_the_gradient_uses_the_feature_map_of_linear_attention(open_view):
         [row] = causal_gradient.run(BytesTask(word=word, algorithm="cumsum", n=1024, d=8, d_v=8))
         found[name] = row.peak_bytes / 2**20
     assert found["exp"] != found["elu+1"]
-    assert points(at, GRADIENT)["autograd storing all states"][1024] == pytest.approx(found["exp"])
+    assert points(at, GRADIENT)["cumsum"][1024] == pytest.approx(found["exp"])
 
 
 def gradient_bytes(*lengths):
@@ -202,23 +190,24 @@ APART = [
     DifferenceRow(dtype=dtype, gradient=letter, algorithm=STATES, difference=difference)
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
-DIFFER = (
-    "The gradients from running sums and from autograd differ by at most 3 × 10⁻⁶ times the largest entry of "
-    "autograd's gradient."
-)
+DIFFER = "On the input's first 512 tokens, the gradients differ by at most 3 × 10⁻⁶ times their largest entry."
 
 
-def test_the_sentence_reports_the_longest_length_up_to_512():
-    shown = gradient_sentence([*gradient_bytes(64, 512, 1024), *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ")
-    assert shown == (
-        "To compute the gradient of **Linear** at 512 tokens, running sums over the tokens need **1 MiB**. "
-        "PyTorch's autograd stores the state after every token and needs 8 MiB, 8 times as much. If autograd "
-        f"stores the n × n attention matrix instead of the states, it needs 3 MiB. {DIFFER}"
+def gradient_text(rows):
+    return full_text(gradient_finding(rows, "Linear_2", 16, 600)).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_headline_has_the_gradient_at_the_longest_length_up_to_512():
+    assert gradient_text([*gradient_bytes(64, 512, 1024), *APART]) == (
+        "**To train Linear\\_2, the n × n matrix takes 3 times as much memory as chunks of tokens (512 tokens, head "
+        "size 16).** Memory for the gradient at 512 tokens: chunked 1 MiB, cumsum 8 MiB and explicit matrix 3 MiB. In "
+        "chunks, the forward and the backward pass each keep one state. With cumsum, PyTorch's autograd stores the "
+        f"state after every token; with the explicit matrix, it stores n × n weights. {DIFFER}"
     )
-    assert "at 64 tokens" in gradient_sentence([*gradient_bytes(64), *APART], "Linear")
+    assert "at 64 tokens" in gradient_text([*gradient_bytes(64), *APART])
 
 
-def test_the_sentence_reports_what_is_known_so_far():
-    assert gradient_sentence(APART, "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
-    assert gradient_sentence([*gradient_bytes(64)[:2], *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ") == DIFFER
-    assert "differ" not in gradient_sentence(gradient_bytes(64), "Linear")
+def test_the_headline_reports_what_is_known_so_far():
+    assert gradient_text(APART) == gradient_text([*gradient_bytes(64)[:2], *APART]) == DIFFER
+    assert "differ" not in gradient_text(gradient_bytes(64))
+    assert "On the input's first token" in gradient_finding(APART, "Linear", 16, 1).text
