@@ -154,8 +154,13 @@ def paragraph(*sentences: str) -> str:
 def enumeration(items: Iterable[str]) -> str:
     """Return a list of names or numbers as one phrase, without empty ones, such as ``softmax, local and linear``."""
     *others, last = [item for item in items if item] or [""]
-    first = _join(C_("two items of a list", "{first}, {next}"), others)
+    first = commas(others)
     return _("{others} and {last}", others=first, last=last) if first else last
+
+
+def commas(items: Iterable[str]) -> str:
+    """Return items joined by commas."""
+    return _join(C_("two items of a list", "{first}, {next}"), items)
 
 
 def clauses(items: Iterable[str]) -> str:

@@ -59,7 +59,7 @@ def show(stack_reach: StackReach) -> None:
     categories = kinds.categories
     if stack_reach.reach is not None:
         layers = [_(a.title) for a in stack_reach.stack]
-        title = stack_title(layers, stack_reach.max_depth) if len(panels) < MANY_PANELS else curve_label(layers)
+        title = stack_title(layers) if len(panels) < MANY_PANELS else curve_label(layers)
         panels.append(_stack_panel(stack_reach, stack_reach.reach, title, offset=len(categories)))
         categories += _layer_categories(stack_reach.max_depth)
     if panels:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, gcd
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.i18n import _, _n, commas, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.patterns import pair_sum, percent, relative_cost
@@ -18,7 +18,7 @@ from pages.masks.reach import StackReach
 MAX_MULTIPLES = 3
 """Largest number of distances that a sentence lists."""
 MAX_NAMED = 3
-"""Largest number of variants whose numbers of layers the headline lists."""
+"""Largest number of variants whose numbers of layers the headline lists without a stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def findings(stack_reach: StackReach) -> Lines:
     cost = 0.0
     if reach.complete is not None:
         cost = relative_cost(stack_reach.patterns, reach.complete)
-    equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
+    equally_deep = equally_deep_variants(repeated, compared_layers(reach, stack_reach.depth))
     reason = connection_reason(layers, reach.complete, n=len(masks.labels))
     hub = hub_sentence({name: hubs for name in equally_deep if (hubs := repeated[name].hubs)})
     costs = {name: repeated[name].cost for name in equally_deep}
@@ -87,26 +87,26 @@ def blind_hubs(pattern: Pattern) -> int:
     return count if all(is_global[:count]) else 0
 
 
-def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
-    """Return up to two variants that connect all tokens with as many layers as the stack, the cheapest first.
+def compared_layers(reach: Reach, depth: int) -> int:
+    """Return the number of layers after which a stack connects all tokens, but at most the number shown."""
+    return min(reach.complete or depth, depth)
 
-    Only variants that allow fewer pairs in all layers than one softmax layer are returned. The list is empty if the
-    stack allows at least as many pairs, or does not connect all tokens at this depth.
+
+def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], layers: int) -> list[str]:
+    """Return the variants that connect all tokens with as many layers as the stack, or as shown if the stack does not.
+
+    Only variants that allow fewer pairs in all layers than one softmax layer are returned, the cheapest first.
 
     Args:
         repeated: the variants that connect all tokens alone, by their names.
-        reach: reach of the stack.
-        depth: number of layers shown.
-        cost: sum of the pairs allowed in the layers of the stack, as a share of all pairs.
+        layers: number of layers of the stack that are compared, from ``compared_layers``.
     """
-    if reach.complete is None or depth < reach.complete or round(cost, 2) >= 1:
-        return []
-    cheap = (name for name, each in repeated.items() if each.layers == reach.complete and round(each.cost, 2) < 1)
-    return sorted(cheap, key=lambda name: repeated[name].cost)[: MAX_NAMED - 1]
+    cheap = (name for name, each in repeated.items() if each.layers == layers and round(each.cost, 2) < 1)
+    return sorted(cheap, key=lambda name: repeated[name].cost)
 
 
 def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
-    """Return which pairs a stack connects at a depth, and how many pairs the layers that connect all tokens allow.
+    """Return which variants and stacks connect all tokens cheaply, and which pairs a stack connects at a depth.
 
     Args:
         names: names of the stack's layers, which are repeated.
@@ -115,9 +115,11 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
         cost: sum of the pairs allowed in the layers that connect all tokens, as a share of all pairs.
         others: the same share for each variant that connects all tokens with as many layers, by its name.
     """
-    stack = " → ".join(names)
+    stack, layers = " → ".join(names), compared_layers(reach, depth)
+    shares = {twice(name) if layers == 2 else name: share for name, share in others.items()}
     if reach.complete is None or depth < reach.complete:
         return paragraph(
+            cheap_layers(layers, shares),
             _n(
                 "**After {n} layer, the stack {stack} connects {share} of the pairs of tokens.**",
                 "**After {n} layers, the stack {stack} connects {share} of the pairs of tokens.**",
@@ -127,21 +129,13 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
             ),
             "" if reach.complete is None else _("All tokens are connected after {n} layers.", n=reach.complete),
         )
-    if others:
+    if others and round(cost, 2) < 1:
         last = _("the stack {layers}", layers=stack)
         if reach.complete == 2:
             last = " → ".join(names[:2]) if names[1:] else twice(stack)
-        shares = {twice(name) if reach.complete == 2 else name: share for name, share in others.items()} | {last: cost}
-        cheapest_first = sorted(shares.items(), key=lambda each: each[1])
-        options = alternatives(
-            [_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in cheapest_first]
-        )
-        return _(
-            "**{n} layers connect all tokens with fewer query–key pairs than one softmax layer (100%): {options}.**",
-            n=reach.complete,
-            options=options,
-        )
+        return cheap_layers(layers, shares | {last: cost})
     return paragraph(
+        cheap_layers(layers, shares),
         _n(
             "**The stack {stack} connects all tokens in {n} layer.**",
             "**The stack {stack} connects all tokens in {n} layers.**",
@@ -152,15 +146,32 @@ def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float,
     )
 
 
+def cheap_layers(layers: int, shares: Mapping[str, float]) -> str:
+    """Return the sentence about what connects all tokens with few allowed pairs, cheapest first; empty without any.
+
+    Args:
+        layers: the number of layers.
+        shares: sum of the pairs allowed in these layers, as a share of all pairs, by the layers' names.
+    """
+    cheapest_first = sorted(shares.items(), key=lambda each: each[1])
+    options = alternatives([_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in cheapest_first])
+    return options and _(
+        "**{n} layers connect all tokens with fewer allowed pairs than one softmax layer (100%): {options}.**",
+        n=layers,
+        options=options,
+    )
+
+
 def twice(name: str) -> str:
     """Return the phrase for two layers with the same variant, such as ``Local twice``."""
     return _("{name} twice", name=name)
 
 
 def alternatives(options: Sequence[str]) -> str:
-    """Return two or three options as a list in words."""
-    names = dict(zip(("first", "second", "third"), options, strict=False))
-    return _("{first}, or {second}", **names) if len(options) == 2 else _("{first}, {second}, or {third}", **names)
+    """Return options as a list in words."""
+    *others, last = options or [""]
+    first = commas(others)
+    return _("{first}, or {second}", first=first, second=last) if first else last
 
 
 def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:

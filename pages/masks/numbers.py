@@ -14,12 +14,12 @@ from app.jobs import cached
 from app.jobs.cached import MatrixView
 from app.ui import chart, export
 from app.ui.tables import table
-from app.words.i18n import N_, _
+from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.formatting import format_readable
 from attention_core.limits import current
-from pages.masks.patterns import Masks
+from pages.masks.patterns import Masks, rule_names
 
 SYMBOLS = {
     "w": ("window", N_("window")),
@@ -106,12 +106,13 @@ def show(masks: Masks) -> None:
         return
     size = _("n: {n} tokens", n=len(masks.labels))
     st.caption(" · ".join(filter(None, [size, symbol_text(masks.sparse)])))
-    st.caption(
-        _(
-            "“Layers to connect all” is the number of layers needed to connect all tokens if every layer uses only "
-            "this pattern and has a residual connection."
-        )
+    means = [label(attention) for attention, pattern in masks.sparse.items() if "compressed" in rule_names(pattern)]
+    depth_note = _(
+        "“Layers to connect all” is the number of layers needed to connect all tokens if every layer uses only this "
+        "pattern and has a residual connection."
     )
+    means_note = _("{names}: queries read some keys only as block means.", names=enumeration(means)) if means else ""
+    st.caption(paragraph(depth_note, means_note))
 
 
 def _masks_file(view: MatrixView, attentions: Sequence[ac.Attention]) -> bytes:

@@ -70,6 +70,8 @@ def rule_text(pattern: Pattern) -> str:
     if names == ["stride"] and pattern.step > 1:
         return _("every {n} tokens", n=pattern.step)
     short_names = {"global": _("global"), "random": _("random")} if len(names) > 1 else {}
+    if "heavy hitter" in names:
+        short_names["window"] = _("last tokens")
     return " + ".join(short_names.get(name) or primitive_name(name) for name in names)
 
 

@@ -86,7 +86,7 @@ def show(stack_reach: StackReach) -> None:
     if stack_reach.reach is None:
         return
     names = [_(a.title) for a in stack_reach.stack]
-    _show_curves(stack_reach.masks, stack_reach.reach, names, stack_reach.max_depth)
+    _show_curves(stack_reach.masks, stack_reach.reach, names)
     first, depth = stack_reach.reach.first, stack_reach.depth
     shades = layer_colours(stack_reach.max_depth)  # those of the stack's matrix
     colours = [shades[min(number, len(shades) - 1)] for number in range(depth)]
@@ -126,10 +126,9 @@ def left_out_note(not_causal: Sequence[ac.Attention]) -> str:
     )
 
 
-def stack_title(layers: Sequence[str], depth: int) -> str:
-    """Return the title of a stack with up to ``depth`` layers, such as ``Two layers: Local → Atrous``."""
-    names = " → ".join(layers)
-    return _("Two layers: {layers}", layers=names) if len(layers) == depth == 2 else _("Stack: {layers}", layers=names)
+def stack_title(layers: Sequence[str]) -> str:
+    """Return the title of a stack, such as ``Stack: Local → Atrous``."""
+    return _("Stack: {layers}", layers=" → ".join(layers))
 
 
 def curve_label(layers: Sequence[str]) -> str:
@@ -137,13 +136,13 @@ def curve_label(layers: Sequence[str]) -> str:
     return " → ".join(layers) if len(layers) == 2 else _("Stack")
 
 
-def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) -> None:
+def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str]) -> None:
     single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
     layers = list(range(len(stack.shares)))
     lines = [
         *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
         Curve(
-            stack_title(titles, depth),
+            stack_title(titles),
             layers,
             [100 * s for s in stack.shares],
             colour=GREY,
@@ -154,7 +153,7 @@ def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str], depth: int) 
     st.caption(
         _(
             "Each line shows the connected pairs if every layer uses the same variant; the dashed grey line is the "
-            "stack. Colours show variants here, and rules in the matrices above."
+            "stack, whose layers repeat. Colours show variants here, and rules in the matrices above."
         )
     )
     chart.show(

@@ -53,6 +53,14 @@ def test_every_variant_is_drawn_or_left_out_with_a_reason(variant, causal):
         assert variant.title in captions or any("uses a mask" in i.value for i in at.info)
 
 
+@pytest.mark.parametrize("key", ["nsa", "local"])
+def test_a_note_names_the_variants_whose_queries_read_means_of_keys(key):
+    notes = [each.value for each in open_masks(variants=chosen("softmax", key), masks_part="numbers").caption]
+    assert any("Native sparse: queries read some keys only as block means." in note for note in notes) == (
+        key != "local"
+    )
+
+
 def test_the_board_draws_the_masks():
     at = open_masks(variants=tuple(ac.get(key) for key in ("softmax", "local", "bigbird")), causal=True)
     panels = matrices(at)
@@ -351,7 +359,7 @@ def test_the_page_says_why_global_tokens_do_not_connect_all_pairs_with_a_causal_
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     assert (
-        "**2 layers connect all tokens with fewer query–key pairs than one softmax layer (100%): BigBird twice (39%), "
+        "**2 layers connect all tokens with fewer allowed pairs than one softmax layer (100%): BigBird twice (39%), "
         "or Local → Atrous (41%).**" in text
     )
     reason = "**BigBird**'s global token alone connects all tokens: it reads all tokens in layer 1, and all tokens "
@@ -378,7 +386,7 @@ def test_a_stack_that_never_connects_all_plays_to_the_most_layers():
 @pytest.mark.parametrize(
     ("patterns", "title"),
     [
-        (("local", "atrous", "sparse"), "Two layers: Local → Atrous"),
+        (("local", "atrous", "sparse"), "Stack: Local → Atrous"),
         (("local", "atrous", "sparse", "bigbird"), "Local → Atrous"),
     ],
 )

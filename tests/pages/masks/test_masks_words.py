@@ -13,6 +13,7 @@ from pages.masks.headline import (
     RepeatedVariant,
     blind_hubs,
     causal_hub_sentence,
+    compared_layers,
     connected_pairs,
     connection_reason,
     equally_deep_variants,
@@ -55,6 +56,7 @@ def test_a_panel_shows_the_share_of_pairs():
         ({"window": True, "global": True, "random": True}, 1, "window + global + random"),
         ({"column": True, "diagonal": True}, 1, "selected column + selected distance"),
         ({"heavy hitter": True}, 1, "heavy hitter"),
+        ({"window": True, "heavy hitter": True}, 1, "last tokens + heavy hitter"),
     ],
 )
 def test_a_panel_describes_the_rule(primitives, step, words):
@@ -224,24 +226,17 @@ def test_global_tokens_of_a_causal_pattern_are_counted_if_two_layers_are_not_eno
 
 
 @pytest.mark.parametrize(
-    ("depth", "complete", "cost", "names"),
-    [
-        (2, 2, 0.4, ["B", "A"]),
-        (3, 2, 0.4, ["B", "A"]),
-        (1, 2, 0.4, []),
-        (2, None, 0.4, []),
-        (3, 3, 0.4, ["D"]),
-        (2, 2, 0.996, []),
-        (2, 2, 0.994, ["B", "A"]),
-    ],
+    ("depth", "complete", "layers"), [(2, 2, 2), (3, 2, 2), (1, 2, 1), (2, None, 2), (2, 7, 2), (3, 3, 3)]
 )
-def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_save_scores(
-    depth, complete, cost, names
-):
-    layers_and_costs = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.9)}
-    repeated = {name: RepeatedVariant(layers=layers, cost=share) for name, (layers, share) in layers_and_costs.items()}
-    whole = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2, 0.3, 0.4), complete=complete)
-    assert equally_deep_variants(repeated, whole, depth, cost) == names
+def test_a_stack_is_compared_after_the_layers_it_needs_or_as_many_as_are_shown(depth, complete, layers):
+    assert compared_layers(Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2), complete=complete), depth) == layers
+
+
+@pytest.mark.parametrize(("layers", "names"), [(2, ["B", "A", "E"]), (3, ["D"]), (4, [])])
+def test_variants_that_connect_all_tokens_with_fewer_scores_than_softmax_are_listed(layers, names):
+    costs = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.994)}
+    repeated = {name: RepeatedVariant(layers=number, cost=share) for name, (number, share) in costs.items()}
+    assert equally_deep_variants(repeated, layers) == names
 
 
 def test_the_curve_of_a_stack_is_labelled_with_two_layers():
@@ -249,16 +244,10 @@ def test_the_curve_of_a_stack_is_labelled_with_two_layers():
 
 
 @pytest.mark.parametrize(
-    ("layers", "depth", "words"),
-    [
-        (["A"], 2, "Stack: A"),
-        (["A", "B"], 2, "Two layers: A → B"),
-        (["A", "B"], 3, "Stack: A → B"),
-        (["A", "A", "B"], 3, "Stack: A → A → B"),
-    ],
+    ("layers", "words"), [(["A"], "Stack: A"), (["A", "B"], "Stack: A → B"), (["A", "A", "B"], "Stack: A → A → B")]
 )
-def test_the_title_of_the_stack_differs_from_that_of_a_variant(layers, depth, words):
-    assert stack_title(layers, depth) == words
+def test_the_title_of_the_stack_differs_from_that_of_a_variant(layers, words):
+    assert stack_title(layers) == words
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -267,7 +256,7 @@ def test_layers_that_cannot_be_causal_are_named_once():
     assert left_out_note(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
-FEWER = "layers connect all tokens with fewer query–key pairs than one softmax layer (100%)"
+FEWER = "layers connect all tokens with fewer allowed pairs than one softmax layer (100%)"
 
 
 @pytest.mark.parametrize(
@@ -282,6 +271,12 @@ FEWER = "layers connect all tokens with fewer query–key pairs than one softmax
             "pairs of one softmax layer.",
         ),
         (2, 2, {"C": 0.39, "D": 0.5}, f"**2 {FEWER}: C twice (39%), A → B (40%), or D twice (50%).**"),
+        (
+            2,
+            2,
+            dict.fromkeys("CDE", 0.3),
+            f"**2 {FEWER}: C twice (30%), D twice (30%), E twice (30%), or A → B (40%).**",
+        ),
         (3, 3, {"C": 0.39}, f"**3 {FEWER}: C (39%), or the stack A → B (40%).**"),
         (2, 2, {"C": 0.401}, f"**2 {FEWER}: A → B (40%), or C twice (40%).**"),
         (
@@ -299,11 +294,19 @@ FEWER = "layers connect all tokens with fewer query–key pairs than one softmax
             "7 layers.",
         ),
         (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
+        (
+            2,
+            None,
+            {"C": 0.39},
+            f"**2 {FEWER}: C twice (39%).** **After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**",
+        ),
     ],
 )
 def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, complete, others, text):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
     assert connected_pairs(["A", "B"], reached, depth, 0.4, others) == text
+    dear = connected_pairs(["A", "B"], reached, 2, 0.996, {"C": 0.39}) if complete == 2 else ""
+    assert not dear or dear.startswith(f"**2 {FEWER}: C twice (39%).** **The stack A → B connects all tokens in 2 la")
     if reached.complete == 2 and others:
         assert "A twice (40%)" in connected_pairs(["A"], reached, depth, 0.4, others)
         assert ", or A → B (40%)" in connected_pairs(["A", "B", "C"], reached, depth, 0.4, {"D": 0.39})
