@@ -143,21 +143,18 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
 def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "legend": _(
-            "One row per variant. Percentages: shares of the weight on these words. The framed word is the query; "
-            "crossed-out words are hidden from it."
-        ),
+        "legend": _("One row per variant. The framed word is the query; crossed-out words are hidden from it."),
         "negative": _("Orange arcs are negative weights."),
         "help": _("Query word. Use the arrow keys to move between words."),
         "title": _("{title} ({knob} {setting})"),
-        "most": _("With softmax, “{word}” attends most to “{target}” ({weight})."),
-        "itself": _("With softmax, “{word}” attends most to itself ({weight})."),
+        "most": _("With softmax, “{word}” attends most to “{target}” ({weight} of the weight on these words)."),
+        "itself": _("With softmax, “{word}” attends most to itself ({weight} of the weight on these words)."),
         "unshown": _(
             "With softmax, “{word}” gives {share} of its weight to [CLS] and [SEP] (not drawn). “{target}” gets "
             "{weight} of the rest."
         ),
         "others": _("{list}."),
-        "gives": _("{row} gives {weight}"),
+        "gives": _("{row} gives “{target}” {weight}"),
         "further": _("{row} {weight}"),
         "same": _("All variants give “{target}” about the same weight."),
         "equal": _("Equal weights on all keys would have an output error of {zero}."),

@@ -35,7 +35,7 @@ export function story(texts, labels, word, unshown, [first, ...others]) {
   const isUnshown = unshown > (1 - unshown) * weight;
   const kind = isUnshown ? "unshown" : target === word ? "itself" : "most";
   const values = { word: labels[word], target: labels[target], weight: percent(weight), share: percent(unshown) };
-  const comparison = isUnshown ? "" : otherWeights(texts, target, others);
+  const comparison = isUnshown ? "" : otherWeights(texts, labels, target, others);
   const finding = joinParts(texts.sentences, [fill(texts[kind], values), comparison].filter(Boolean));
   const areSimilar = others.every((row) => Math.abs(weightOn(target, row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
@@ -54,12 +54,13 @@ function weightOn(target, { weights }) {
 /**
  * Return the weights of rows on a word, the largest first.
  * @param {StoryTexts} texts
+ * @param {string[]} labels
  * @param {number} target
  * @param {RowSummary[]} rows
  */
-function otherWeights(texts, target, rows) {
+function otherWeights(texts, labels, target, rows) {
   const sorted = [...rows].sort((a, b) => weightOn(target, b) - weightOn(target, a));
-  const items = sorted.map((row, i) => fill(i ? texts.further : texts.gives, { row: row.title, weight: percent(weightOn(target, row)) }));
+  const items = sorted.map((row, i) => fill(i ? texts.further : texts.gives, { row: row.title, target: labels[target], weight: percent(weightOn(target, row)) }));
   return items.length ? fill(texts.others, { list: joinList(texts, items) }) : "";
 }
 

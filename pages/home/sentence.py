@@ -13,7 +13,7 @@ from app.live_sentence import Row, SentenceState, live_sentence
 from app.state import presets, url
 from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
-from app.words.i18n import _, escape_markdown, paragraph, sentence
+from app.words.i18n import _, escape_markdown, sentence
 from app.words.labels import setting_name
 from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
 from attention_core.inputs.source import TextSource
@@ -66,11 +66,11 @@ def show() -> None:
         headings=[
             _("this sentence\n({n} tokens)", n=n),
             _("a long text\n({n} tokens)", n=long_text),
-            _("output error"),
+            _("output error\n(all queries)"),
             _("cost"),
             _("cost"),
         ],
-        caption=caption(budgets.n),
+        caption=caption(),
         notes=notes(budgets.n, is_example=text == presets.SENTENCE),
     )
 
@@ -84,20 +84,13 @@ def cut_note(text: str) -> str:
     )
 
 
-def caption(n: int) -> str:
-    """Return the caption of a sentence of ``n`` tokens. It explains errors, costs and the tokens not drawn."""
-    return paragraph(
-        _("The output error is that of all {n} queries, compared with softmax. Costs are multiply-adds.", n=n),
-        _("At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.", n=n, block=BLOCK)
-        if n <= BLOCK
-        else "",
-        _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
-        _(
-            "The weights are those of MiniLM-L6, layer {layer}, head {head}. The model also adds [CLS] at the start "
-            "and [SEP] at the end, which are not drawn.",
-            layer=presets.SENTENCE_LAYER,
-            head=presets.SENTENCE_HEAD,
-        ),
+def caption() -> str:
+    """Return the caption: the model whose weights are drawn, and the tokens that are not drawn."""
+    return _(
+        "The weights are those of MiniLM-L6, layer {layer}, head {head}. The model also adds [CLS] at the start and "
+        "[SEP] at the end, which are not drawn.",
+        layer=presets.SENTENCE_LAYER,
+        head=presets.SENTENCE_HEAD,
     )
 
 
@@ -123,6 +116,18 @@ def notes(n: int, *, is_example: bool) -> list[str]:
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
             "softmax at the same length. Softmax's multiply-adds grow with the square of the length."
         ),
+        *(
+            [
+                _(
+                    "At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.",
+                    n=n,
+                    block=BLOCK,
+                )
+            ]
+            if n <= BLOCK
+            else []
+        ),
+        _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
         _("Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix."),
         *([_("This head was chosen because it links “it” to “animal”. Other heads differ.")] if is_example else []),
         _(
@@ -168,8 +173,8 @@ def loss(name: str, hidden: float, hidden_unshown: float) -> str:
     fields = {"name": name, "share": hidden, "error": "{error}", "zero": "{zero}"}
     if hidden_unshown > hidden / 2:
         return _(
-            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on [CLS] and [SEP], so its output "
-            "error ({error}) exceeds that of equal weights ({zero}).",
+            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on [CLS] and [SEP], which the "
+            "model adds at both ends. Its output error ({error}) therefore exceeds that of equal weights ({zero}).",
             **fields,
         )
     return _(

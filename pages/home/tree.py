@@ -29,7 +29,13 @@ BRANCHES = {
 
 def show() -> None:
     """Draw every tree, the largest first."""
+    all_trees = family_tree.trees()
     text = paragraph(
+        _(
+            "{n} of the {count} variants contain another variant as a special case, or are one.",
+            n=len({name for tree in all_trees for name in names(tree)}),
+            count=len(ac.all_variants()),
+        ),
         _(
             "Each variant becomes the variant one level above it if you choose the settings shown (n: number of "
             "tokens)."
@@ -39,9 +45,14 @@ def show() -> None:
         if any(largest_difference(edge) for variant in ac.all_variants() for edge in family_tree.edges(variant))
         else "",
     )
-    roots = "".join(tree_html(tree) for tree in family_tree.trees())
+    roots = "".join(map(tree_html, all_trees))
     with st.container(key="family-tree"):
         st.markdown(f":small[{text}]\n\n{roots}", unsafe_allow_html=True)
+
+
+def names(tree: Branch) -> set[str]:
+    """Return the keys of the variants in a tree."""
+    return {tree.variant.key}.union(*map(names, tree.branches))
 
 
 def tree_html(tree: Branch) -> str:

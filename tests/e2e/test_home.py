@@ -71,10 +71,12 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
         "differences between scores, so all words get similar weights (6% to 10%). Nyström averages neighbouring "
         "tokens into landmarks, which blurs the weights. Over all queries, Local hides 51% of softmax's weight, mostly "
-        "on [CLS] and [SEP], so its output error (99%) exceeds that of equal weights (95%)."
+        "on [CLS] and [SEP], which the model adds at both ends. Its output error (99%) therefore exceeds that of equal "
+        "weights (95%)."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” attends most to “animal” (77%). Nyström gives 51%, Linear 10% and Local 0%."
+        "With softmax, “it” attends most to “animal” (77% of the weight on these words). Nyström gives “animal” 51%, "
+        "Linear 10% and Local 0%."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -86,7 +88,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
-    expect(finding).to_contain_text("Local gives 77%, Nyström 51% and Linear 10%.")
+    expect(finding).to_contain_text("Local gives “animal” 77%, Nyström 51% and Linear 10%.")
     expect(summary).not_to_contain_text("Local")
     page.wait_for_timeout(600)  # After a shorter pause in a drag, the browser would report to the server.
     assert len(requests) == before, "arcs follow the hand without a request"
@@ -170,7 +172,7 @@ def test_the_query_moves_along_the_sentence_once_to_its_word(moving, server):
     moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
     expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
     assert moving.evaluate("window.visited.slice(-9).map(Number)") == [*range(9)]
-    expect(moving.locator(".finding")).to_contain_text("“it” attends most to “animal” (77%)")
+    expect(moving.locator(".finding")).to_contain_text("“it” attends most to “animal” (77% of")
     assert query(moving) == "", "the server is not asked"
 
 
@@ -288,12 +290,13 @@ def text_of(window):
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” (49%)."),
-        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (50%)."),
+        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” (49% of the weight on these words)."),
+        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (50% of the weight on these words)."),
     ],
 )
 def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, expected):
-    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} X gives 0%."
+    target = "animal" if "animal" in expected else "it"
+    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} X gives “{target}” 0%."
     assert text_of(("Softmax", row))[0] == f"With softmax, {expected}"
 
 
@@ -304,13 +307,13 @@ def test_tokens_that_are_not_drawn_are_named_if_they_have_more_weight_than_any_w
     assert finding == (
         "With softmax, “it” gives 45% of its weight to [CLS] and [SEP] (not drawn). “animal” gets 80% of the rest."
         if named
-        else "With softmax, “it” attends most to “animal” (80%). A gives 50%."
+        else "With softmax, “it” attends most to “animal” (80% of the weight on these words). A gives “animal” 50%."
     )
 
 
 def test_the_finding_lists_the_weights_of_the_other_variants(text_of):
     def finding(*others):
-        return text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0].partition("“animal” (80%). ")[2]
+        return text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0].partition("on these words). ")[2]
 
     less, masked, tiny, most = (
         ("A", [0, -0.02, 0, 0]),
@@ -318,9 +321,9 @@ def test_the_finding_lists_the_weights_of_the_other_variants(text_of):
         ("C", [0, 0.004, 0, 0]),
         ("D", [0, 0.9, 0, 0]),
     )
-    assert finding(less, masked, tiny, most) == "D gives 90%, C <1%, B 0% and A \N{MINUS SIGN}2%."
-    assert finding(masked, tiny) == "C gives <1% and B 0%."
-    assert finding(masked) == "B gives 0%."
+    assert finding(less, masked, tiny, most) == "D gives “animal” 90%, C <1%, B 0% and A \N{MINUS SIGN}2%."
+    assert finding(masked, tiny) == "C gives “animal” <1% and B 0%."
+    assert finding(masked) == "B gives “animal” 0%."
 
 
 @pytest.mark.parametrize(

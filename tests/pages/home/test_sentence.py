@@ -84,14 +84,11 @@ def test_error_and_cost_use_the_same_tokens(text):
     columns = [f"output error, all {n} queries", *(f"cost at {each}" for each in lengths)]
     assert settings["texts"]["columns"] == columns
     groups = [f"this sentence\n({lengths[0]})", f"a long text\n({lengths[1]})"]
-    assert settings["texts"]["headings"] == [*groups, "output error", "cost", "cost"]
-    assert settings["texts"]["caption"].startswith(
-        f"The output error is that of all {n} queries, compared with softmax. Costs are multiply-adds. At {n} tokens, "
-    )
+    assert settings["texts"]["headings"] == [*groups, "output error\n(all queries)", "cost", "cost"]
     head = f"layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
-    assert settings["texts"]["caption"].endswith(
-        f"can cost more than they save. The weights are those of MiniLM-L6, {head}. The model also adds [CLS] at the "
-        "start and [SEP] at the end, which are not drawn."
+    assert settings["texts"]["caption"] == (
+        f"The weights are those of MiniLM-L6, {head}. The model also adds [CLS] at the start and [SEP] at the end, "
+        "which are not drawn."
     )
     assert any(note.startswith(f"The {n} tokens include [CLS] and [SEP]. ") for note in settings["texts"]["notes"])
     chosen = "This head was chosen because it links “it” to “animal”. Other heads differ."
@@ -103,13 +100,18 @@ def test_error_and_cost_use_the_same_tokens(text):
     ("hidden", "unshown", "expected"),
     [
         (0.049, 0.049, ""),
-        (0.5, 0.24, "Over all queries, Local hides 50% of softmax's weight, so"),
-        (0.5, 0.26, "Over all queries, Local hides 50% of softmax's weight, mostly on [CLS] and [SEP], so"),
+        (0.5, 0.24, ", so its output error ({error}) exceeds"),
+        (
+            0.5,
+            0.26,
+            ", mostly on [CLS] and [SEP], which the model adds at both ends. Its output error ({error}) therefore "
+            "exceeds",
+        ),
     ],
 )
 def test_a_loss_says_what_is_hidden_and_its_effect(hidden, unshown, expected):
-    effect = " its output error ({error}) exceeds that of equal weights ({zero})."
-    assert sentence.loss("Local", hidden, unshown) == (expected and expected + effect)
+    text = f"Over all queries, Local hides 50% of softmax's weight{expected} that of equal weights ({{zero}})."
+    assert sentence.loss("Local", hidden, unshown) == (expected and text)
 
 
 def test_only_a_variant_with_a_mask_has_losses(first):
@@ -124,7 +126,7 @@ def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
     assert (local < softmax) == saves
     nothing = f"At {n} tokens, Local saves nothing, because it computes whole blocks of 32 tokens."
-    assert (nothing in sentence.caption(n)) != saves
+    assert (nothing in sentence.notes(n, is_example=False)) != saves
 
 
 def test_the_first_visit_sends_little_data(first):

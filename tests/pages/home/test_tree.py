@@ -31,6 +31,11 @@ def test_every_edge_has_its_settings_and_a_link_to_both(tree_html):
         assert tree.conditions(edge).replace("&", "&amp;") in tree_html
 
 
+def test_every_variant_of_a_tree_is_counted():
+    keys = set().union(*map(tree.names, family_tree.trees()))
+    assert keys == {each.key for edge in EDGES for each in (edge.general, edge.special)}
+
+
 def test_the_html_is_nested_like_the_tree(tree_html):
     under_local = tree_html[tree_html.index("<strong>Local</strong>") :]
     assert under_local.index("<ul>") < under_local.index("<strong>Longformer</strong>") < under_local.index("</ul>")
