@@ -13,7 +13,7 @@ from app.figures.lines.curve import Curve, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import GREY
 from app.ui.chart import is_narrow
-from app.words.finding import Finding
+from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import every_key
 from attention_core.experiments import distance
@@ -73,27 +73,28 @@ def trained_without_rope(source: Source) -> str:
 
 
 def added_rope(title: str) -> str:
-    """Return the note that RoPE is added to the model ``title``, with a link to a model that was trained with RoPE.
+    """Return the note that the model ``title`` was not trained with RoPE, with a link to a model that was.
 
     The link turns the causal mask on, because that model was trained with this mask.
     """
     rotary = next(info for info in BUILT_IN if info.rotary)
     return _(
-        "{model} was trained without RoPE and is not retrained here. To see a model that was trained with RoPE, open "
-        "{rotary}.",
+        "**{model} was never trained with RoPE, so this view shows only the geometry of the rotations.** To see a "
+        "model that was trained with RoPE, open {rotary}.",
         model=title,
         rotary=f"[{rotary.title}](#?model={rotary.key}&causal=1)",
     )
 
 
-def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:
-    """Return the finding about the chosen measure, with notes on a model without RoPE and on distant pairs."""
+def describe(rows: Sequence[DistanceRow], measurement: Measurement) -> Lines | Finding | str:
+    """Return the finding about the chosen measure, below a note on a model without RoPE."""
     finding = measure_finding(rows, measurement)
     if isinstance(finding, str) or measurement.options.distance == "alone":
         return finding
     pairs = _("Averages at larger distances include fewer pairs of tokens.")
     title = trained_without_rope(measurement.source)
-    return Finding(paragraph(finding.text, added_rope(title) if title else ""), paragraph(finding.explanation, pairs))
+    note = [[Finding(added_rope(title))]] if title else []
+    return [*note, [Finding(finding.text, paragraph(finding.explanation, pairs))]]
 
 
 def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Finding | str:

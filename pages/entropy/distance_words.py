@@ -67,11 +67,15 @@ def weights_by_form(
             "product)."
         ),
         adjacent_weight(weights),
-        _("With RoPE, keys more than {half:g} tokens away get {turned} of an adjacent key's weight.", **values)
+        _(
+            "With RoPE, keys more than {half:g} tokens away get {turned} of an adjacent key's weight, averaged over "
+            "these distances in each head.",
+            **values,
+        )
         if plain is None
         else _(
             "Keys more than {half:g} tokens away get {turned} of an adjacent key's weight with RoPE, and {plain} "
-            "without.",
+            "without, averaged over these distances in each head.",
             **values,
         ),
         _("With ALiBi, they get {biased}.", **values) if BIASED in shares else "",

@@ -53,7 +53,7 @@ def chart(rows: Sequence[HomogeneityRow], measurement: Measurement) -> tuple[lis
         spread_ = entropies(rows, word, measurement)
         drawn.append(spread_.curve(name, colour, dash=dash, band=measurement.options.band and dash == "solid"))
     if [f"{y:.2f}" for y in drawn[1].y] == [f"{y:.2f}" for y in drawn[2].y]:  # The lines coincide.
-        drawn[1:] = replace(drawn[1], label=_("Squared ReLU ÷ n or row sum")), replace(drawn[2], name_at_end=False)
+        drawn[1:] = replace(drawn[1], label=_("Squared ReLU")), replace(drawn[2], name_at_end=False)
     axes = {
         "x_title": _("factor λ on every logit"),
         "y_title": _("entropy ({unit}), lower = sharper", unit=measurement.unit),

@@ -95,23 +95,31 @@ def main_finding(
     values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys (keys of equal weight) as the length "
+            "**{where}, attention spreads from {few} to {many} effective keys as the length "
             "grows. Their share of {keys} stays about the same.**",
             **values,
         )
+        cause = _("Softmax gives every key some weight, so the number grows with the text.")
     elif growth < 1:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys (keys of equal weight) as the length "
+            "**{where}, attention spreads from {few} to {many} effective keys as the length "
             "grows, but over a smaller share of {keys}.**",
             **values,
         )
+        cause = _(
+            "Softmax gives every key some weight, so the number grows. The weights also become less equal, so it grows "
+            "more slowly than the text."
+        )
     else:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys (keys of equal weight) as the length "
+            "**{where}, attention spreads from {few} to {many} effective keys as the length "
             "grows, and over a larger share of {keys}.**",
             **values,
         )
-    cause = _("Softmax gives every key some weight, so every additional key takes a share.")
+        cause = _(
+            "Softmax gives every key some weight, so the number grows. The weights also become more equal, so it grows "
+            "faster than the text."
+        )
     shares = _("Effective keys make up {before} of {keys} at {a:,} tokens and {after} at {b:,} tokens.", **values)
     return Finding(finding, paragraph(effective_keys_text(values), shares, cause, scaling))
 
@@ -139,22 +147,16 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
     if high / low * SAME_RATIO >= own[max(own)] / own[min(own)]:
         return ""
     if high <= SAME_RATIO * low:
-        return _(
-            "**If all logits are multiplied by a factor that grows with log n (log n scaling), the number of "
-            "effective keys stays at about {low}.**",
-            low=number(low),
-        )
+        return _("**With log n scaling, the number of effective keys stays at about {low}.**", low=number(low))
     low_text, high_text = range_texts(low, high)
     if [log_n[n] for n in (min(own), max(own))] == [low, high]:
         return _(
-            "**If all logits are multiplied by a factor that grows with log n (log n scaling), the number of "
-            "effective keys rises more slowly, from {low} to {high}.**",
+            "**With log n scaling, the number of effective keys rises more slowly, from {low} to {high}.**",
             low=low_text,
             high=high_text,
         )
     return _(
-        "**If all logits are multiplied by a factor that grows with log n (log n scaling), the number of "
-        "effective keys stays between {low} and {high}.**",
+        "**With log n scaling, the number of effective keys stays between {low} and {high}.**",
         low=low_text,
         high=high_text,
     )

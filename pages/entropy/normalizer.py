@@ -22,16 +22,16 @@ from pages.entropy.view import View, progress_note, quartiles
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 SHRINKS = N_(
-    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the row totals only {growth} times, so "
-    "the sum of the weights falls by {fall}.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the row totals become only {growth} "
+    "times as large. The sum of the weights falls by {fall}.**"
 )
 CONSTANT = N_(
     "**Yes. From {a:,} to {b:,} tokens, the row totals grow about as fast as n, so the sum of the weights stays nearly "
     "constant.**"
 )
 GROWS = N_(
-    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large and the row totals {growth} times, so the sum "
-    "of the weights grows.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, and the row totals become {growth} times as "
+    "large. The sum of the weights grows.**"
 )
 NO_GROWTH = N_(
     "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the row totals hardly grow, so the sum "
@@ -86,7 +86,7 @@ def chart(rows: Sequence[NormalizerRow], measurement: Measurement) -> tuple[list
         colour = palette.index(name)
         curve = each.curve(total_names()[name], colour, band=measurement.options.band)
         curves_.append(replace(curve, label=short_labels()[name], hides_band=name != "relu2"))
-        if law := fit_growth(each.x, each.middle):
+        if name == "relu2" and (law := fit_growth(each.x, each.middle)) and _has_one_power(each):
             title = _("best fit: {power}, R² {r2:.2f}", power=power(law.exponent), r2=law.r2)
             end = _("best fit: {power}", power=power(law.exponent))
             y = [law.at(x) for x in each.x]
@@ -117,36 +117,34 @@ def main_finding(spreads: Mapping[str, Spread]) -> Finding:
     law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
     if law is None:
         return Finding(_("These lengths are too few or too close together to measure growth. Use a longer input."))
-    text = _softmax_growth(law, fit_bend(softmax.x, softmax.middle))
     if other is None:
-        return Finding(text)
+        return Finding(_softmax_growth(law))
     tail = fit_bend(relu2.x, relu2.middle)
     exponents = (other.exponent, tail.exponent if tail else other.exponent)
+    purpose = _(
+        "Softmax divides each row by its total. Squared ReLU attention can divide by n instead, which is simpler."
+    )
     terms = _("Squared ReLU attention uses relu(logit)² where softmax uses exp(logit).")
     total = _("A row's total is the sum of these terms. Divided by n, the total is the sum of the row's weights.")
     why = _("The output is the weighted mean of the values, multiplied by the sum of the weights.")
-    purpose = _("Dividing by n is simpler than dividing by the total, and as good if the total is proportional to n.")
-    growth_text = paragraph(
-        _growth_text(*exponents), _misfit(relu2, other) if len(set(map(_side, exponents))) == 1 else ""
-    )
+    misfit = _misfit(relu2, other) if _has_one_power(relu2) else ""
     return Finding(
-        paragraph(_weight_sums(relu2, *map(_side, exponents)), purpose), paragraph(growth_text, text, terms, total, why)
+        paragraph(_weight_sums(relu2, *map(_side, exponents)), purpose),
+        paragraph(terms, total, _growth_text(*exponents), misfit, why),
     )
 
 
-def _softmax_growth(law: PowerFit, tail: PowerFit | None) -> str:
-    """Return the power of n as which the totals of softmax grow, and that of the longest lengths if it differs."""
-    values: dict[str, Any] = {"power": power(law.exponent), "n": TAIL_POSITIONS}
-    if tail:
-        return _(
-            "The totals of softmax, which divides each row by its total, change as {power} over all lengths, but as "
-            "{tail} over the {n} longest lengths.",
-            tail=power(tail.exponent),
-            **values,
-        )
+def _has_one_power(relu2: Spread) -> bool:
+    """Return whether the totals compare with n over the longest lengths as over all lengths, so that a fit is shown."""
+    law, tail = fit_growth(relu2.x, relu2.middle), fit_bend(relu2.x, relu2.middle)
+    return law is not None and (tail is None or _side(law.exponent) == _side(tail.exponent))
+
+
+def _softmax_growth(law: PowerFit) -> str:
+    """Return the power of n as which the totals of softmax grow."""
     if round(law.exponent, 2) < 0:
-        return _("The totals of softmax, which divides each row by its total, fall approximately as {power}.", **values)
-    return _("The totals of softmax, which divides each row by its total, grow approximately as {power}.", **values)
+        return _("The totals of softmax fall approximately as {power}.", power=power(law.exponent))
+    return _("The totals of softmax grow approximately as {power}.", power=power(law.exponent))
 
 
 def _misfit(relu2: Spread, law: PowerFit) -> str:
@@ -196,13 +194,13 @@ def _growth_text(exponent: float, tail: float) -> str:
         )
     if _side(tail) == 0:
         return _(
-            "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest "
-            "lengths, so dividing by n works only there.",
+            "Over the {n} longest lengths, the totals of squared ReLU grow as {tail}, so dividing by n works only "
+            "there.",
             **values,
         )
     return _(
-        "The totals of squared ReLU change as {power} over all lengths, but as {tail} over the {n} longest lengths, so "
-        "no power of n is a good divisor.",
+        "Over the {n} longest lengths, the totals of squared ReLU grow differently, as {tail}, so no power of n is a "
+        "good divisor.",
         **values,
     )
 
@@ -256,7 +254,7 @@ def notes(measurement: Measurement) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
-    heading=N_("Does dividing by the text length keep the sum of squared ReLU's weights constant?"),
+    heading=N_("Is dividing a row by the text length n the same as dividing by its total?"),
     variants=lambda measurement: tuple(LOG_NORMALIZERS),
     describe=describe,
     chart=chart,
@@ -264,5 +262,5 @@ VIEW = View(
     formula=r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
     r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",
     notes=notes,
-    dashed=N_("Dashed: the power of n that fits each total best."),
+    dashed=N_("Dashed: the power of n that fits the totals of squared ReLU best."),
 )

@@ -36,10 +36,7 @@ def test_the_default_text_has_a_headline():
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**In this text, attention spreads from " in spoken(at)
-    assert (
-        " effective keys (keys of equal weight) as the length grows, but over a smaller share of all keys.**"
-        in spoken(at)
-    )
+    assert " effective keys as the length grows, but over a smaller share of all keys.**" in spoken(at)
     assert "This flattens the weights in texts of fewer than 512 tokens." in spoken(at)
 
 
@@ -200,13 +197,15 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
         growth.append(logits.logsumexp(-1).mean(-1))
     assert found[16] == pytest.approx(1)
     assert found[128] == pytest.approx(float((growth[1] - growth[0]).exp().mean()), rel=1e-4)
-    slope, offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
-    [fit] = [line for name, line in drawn.items() if name.startswith(f"best fit: {power(slope)}, R²")]
-    assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
-    assert f"change as {power(slope)} over all lengths, but as " in spoken(at)
+    slope, _offset = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)
+    relu2 = drawn["Squared ReLU: Σ relu(x)²"]
+    relu2_slope, offset = np.polyfit(np.log(list(relu2)), np.log(list(relu2.values())), 1)
+    [(name, fit)] = [each for each in drawn.items() if each[0].startswith("best fit: ")]
+    assert name.startswith(f"best fit: {power(relu2_slope)}, R²")
+    assert fit[64] == pytest.approx(math.exp(offset) * 64**relu2_slope)
+    assert "Dashed: the power of n that fits the totals of squared ReLU best." in spoken(at, "caption")
     assert at.dataframe[0].value["exponent a of Z ∝ nᵃ"][0] == pytest.approx(slope)
     assert drawn["proportional to n"][128] == 8
-    assert "Dashed: the power of n that fits each total best." in spoken(at, "caption")
 
 
 def test_the_factor_changes_softmax_but_not_relu2():
@@ -322,10 +321,7 @@ def test_causal_uniform_attention_averages_visible_keys(unit):
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     y = list(points(at)["Softmax"].values())
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    assert (
-        f"attention spreads from {few} to {many} effective keys (keys of equal weight) as the length grows, but"
-        in spoken(at)
-    )
+    assert f"attention spreads from {few} to {many} effective keys as the length grows, but" in spoken(at)
 
 
 def test_variants_without_causal_form_are_explained_and_long_texts_have_no_buttons():
@@ -363,7 +359,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = points(keys)["Softmax, log n scaling"].values()
     between = "rises more slowly, from {} to {}.".format(*range_texts(min(scaled), max(scaled)))
-    assert f"that grows with log n (log n scaling), the number of effective keys {between}" in spoken(keys)
+    assert f"With log n scaling, the number of effective keys {between}" in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax, log n scaling"][128], 128, causal=False)
     table = keys.dataframe[0].value
     assert table["effective keys as a share of all keys, n = 128"].iloc[-1] == share

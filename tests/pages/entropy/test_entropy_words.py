@@ -33,30 +33,32 @@ def line(**values):
 
 
 LOG_N = "Log n scaling multiplies every logit by log n / log 64, which is 1 at 64 tokens."
-WITH_LOG_N = (
-    "If all logits are multiplied by a factor that grows with log n (log n scaling), the number of effective keys"
-)
+WITH_LOG_N = "With log n scaling, the number of effective keys"
 TOO_FEW = "A longer input shows the effect of the length more clearly:"
 
 
+MORE_EQUAL = ". The weights also become more equal, so it grows faster than the text."
+LESS_EQUAL = ". The weights also become less equal, so it grows more slowly than the text."
+
+
 @pytest.mark.parametrize(
-    ("last", "finding", "share"),
+    ("last", "finding", "share", "cause"),
     [
-        (31.0, ", but over a smaller share of all keys", "12%"),
-        (60.8, ", but over a smaller share of all keys", "24%"),
-        (61.2, ". Their share of all keys stays about the same", "24%"),
-        (67.0, ". Their share of all keys stays about the same", "26%"),
-        (67.4, ", and over a larger share of all keys", "26%"),
+        (31.0, ", but over a smaller share of all keys", "12%", LESS_EQUAL),
+        (60.8, ", but over a smaller share of all keys", "24%", LESS_EQUAL),
+        (61.2, ". Their share of all keys stays about the same", "24%", " with the text."),
+        (67.0, ". Their share of all keys stays about the same", "26%", " with the text."),
+        (67.4, ", and over a larger share of all keys", "26%", MORE_EQUAL),
     ],
 )
-def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share):
+def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, finding, share, cause):
     assert growth.share_texts(line(n16=4.0, n256=last), causal=False) == ["25% of all keys", "", share]
     assert full_text(growth_words.main_finding(line(n16=4.0, n256=last), None)) == (
-        f"**On this input, attention spreads from 4 to {last:.0f} effective keys (keys of equal weight) as the length "
+        f"**On this input, attention spreads from 4 to {last:.0f} effective keys as the length "
         f"grows{finding}.** At "
         f"256 tokens, the weight is spread as widely as equal weights on {last:.0f} keys (the number of effective "
         f"keys). Effective keys make up 25% of all keys at 16 tokens and {share} at 256 tokens. Softmax gives every "
-        "key some weight, so every additional key takes a share."
+        f"key some weight, so the number grows{cause}"
     )
 
 
@@ -206,9 +208,7 @@ def test_only_the_title_of_a_logarithmic_axis_says_so():
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = full_text(growth_words.main_finding(line(n16=4.0, n256=last), None))
-    assert (
-        "attention spreads from 4 to 4.2 effective keys (keys of equal weight) as the length grows, " in text
-    ) == spreads
+    assert ("attention spreads from 4 to 4.2 effective keys as the length grows, " in text) == spreads
     still = (
         "**On this input, attention does not spread over more keys as the length grows.** At 256 tokens, the weight "
     )
@@ -274,7 +274,7 @@ def power(exponent):
 @pytest.mark.parametrize(
     ("exponent", "verdict", "found"),
     [
-        (0.94, "{start} as large, but {relu2} only 14 times, so {weights} falls by 15%.", "n⁰·⁹⁴"),
+        (0.94, "{start} as large, but {relu2} become only 14 times as large. {weights} falls by 15%.", "n⁰·⁹⁴"),
         (
             0.96,
             "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
@@ -285,34 +285,37 @@ def power(exponent):
             "Yes. From 16 to 256 tokens, {relu2} grow about as fast as n, so {weights} stays nearly constant.",
             "n¹·⁰⁴",
         ),
-        (1.06, "{start} as large and {relu2} 19 times, so {weights} grows.", "n¹·⁰⁶"),
-        (0.02, "{start} as large, but {relu2} only 1.1 times, so {weights} falls by 93%.", "n⁰·⁰²"),
+        (1.06, "{start} as large, and {relu2} become 19 times as large. {weights} grows.", "n¹·⁰⁶"),
+        (0.02, "{start} as large, but {relu2} become only 1.1 times as large. {weights} falls by 93%.", "n⁰·⁰²"),
         (0.01, "{start} as large, but {relu2} hardly grow, so {weights} falls by 94%.", "n⁰·⁰¹"),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found):
-    relu2, weights, start = "the row totals", "the sum of the weights", "No. From 16 to 256 tokens, n becomes 16 times"
+    weights = "the sum of the weights" if ", so {weights}" in verdict else "The sum of the weights"
+    relu2, start = "the row totals", "No. From 16 to 256 tokens, n becomes 16 times"
     assert full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": power(exponent)})) == (
-        f"**{verdict.format(relu2=relu2, weights=weights, start=start)}** Dividing by n is simpler than dividing by "
-        "the total, and as good if the total is proportional to n. The totals of squared ReLU grow approximately as "
-        f"{found}. The totals of softmax, which divides each row by its total, grow approximately as n¹·⁵⁰. Squared "
-        "ReLU attention uses relu(logit)² where softmax uses exp(logit). A row's total is the sum of these terms. "
-        "Divided by n, the total is the sum of the row's weights. The output is the weighted mean of the values, "
-        "multiplied by the sum of the weights."
+        f"**{verdict.format(relu2=relu2, weights=weights, start=start)}** Softmax divides each row by its total. "
+        "Squared ReLU attention can divide by n instead, which is simpler. Squared ReLU attention uses relu(logit)² "
+        "where softmax uses exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of "
+        f"the row's weights. The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of "
+        "the values, multiplied by the sum of the weights."
     )
 
 
 def test_a_rounded_exponent_of_zero_has_no_minus_sign():
     text = full_text(normalizer.main_finding({"softmax": power(-0.003), "relu2": power(-0.002)}))
     assert "fall approximately" not in text
-    assert text.count("n⁰·⁰⁰") == 2
+    assert text.count("n⁰·⁰⁰") == 1
 
 
-@pytest.mark.parametrize(("softmax", "relu2"), [(-0.1, 0.2), (0.1, -0.8)])
-def test_totals_with_a_negative_exponent_fall(softmax, relu2):
-    text = full_text(normalizer.main_finding({"softmax": power(softmax), "relu2": power(relu2)}))
-    assert ("by its total, fall approximately as n⁻⁰·¹⁰." in text) == (softmax < 0)
-    assert ("The totals of squared ReLU fall approximately as n⁻⁰·⁸⁰." in text) == (relu2 < 0)
+@pytest.mark.parametrize(
+    ("exponent", "words"), [(-0.8, "fall approximately as n⁻⁰·⁸⁰."), (0.2, "grow approximately as n")]
+)
+def test_totals_with_a_negative_exponent_fall(exponent, words):
+    relu2 = full_text(normalizer.main_finding({"softmax": power(0.1), "relu2": power(exponent)}))
+    assert f"The totals of squared ReLU {words}" in relu2
+    softmax = full_text(normalizer.main_finding({"softmax": power(exponent), "relu2": spread([(16, 1.0)])}))
+    assert f"The totals of softmax {words}" in softmax
 
 
 @pytest.mark.parametrize(
@@ -320,12 +323,14 @@ def test_totals_with_a_negative_exponent_fall(softmax, relu2):
     [
         (
             1.2,
-            "n becomes 256 times as large, but the row totals only 111 times, so the sum of the weights falls by 56%.",
+            "n becomes 256 times as large, but the row totals become only 111 times as large. The "
+            "sum of the weights falls by 56%.",
             "n¹·²⁰",
         ),
         (
             1.02,
-            "n becomes 256 times as large, but the row totals only 68 times, so the sum of the weights falls by 74%.",
+            "n becomes 256 times as large, but the row totals become only 68 times as large. The "
+            "sum of the weights falls by 74%.",
             "n¹·⁰²",
         ),
         (1.5, "the row totals do not grow as one power of n, so the sum of the weights changes.", "n¹·⁵⁰"),
@@ -335,16 +340,11 @@ def test_a_total_with_changing_growth_is_judged_by_its_ends(tail, headline, expl
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * tail)) for i in range(9))
     message = full_text(normalizer.main_finding({"softmax": power(1.5), "relu2": bent}))
     assert message.startswith(f"**No. From 1 to 256 tokens, {headline}**")
-    assert f"over all lengths, but as {explanation} over the 4 longest lengths, so " in message
+    assert re.search(f"Over the 4 longest lengths, the totals of squared ReLU grow .*as {explanation}, so ", message)
     assert ("so dividing by n works only there." in message) == (tail < 1.05)
+    assert not normalizer._has_one_power(bent)
+    assert normalizer._has_one_power(power(tail))
     assert ("so no power of n is a good divisor." in message) == (tail > 1.05)
-
-
-def test_softmax_with_changing_growth_has_the_power_of_the_longest_lengths_too():
-    bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
-    text = full_text(normalizer.main_finding({"softmax": bent, "relu2": power(0.5)}))
-    [fit] = re.findall(r"by its total, change as n(⁰·..) over all lengths, but as n¹·²⁰ over", text)
-    assert "⁰·⁵⁰" < fit < "⁰·⁹⁹", "the power over all lengths is between those of the two halves"
 
 
 @pytest.mark.parametrize(
@@ -465,13 +465,15 @@ def test_quartiles_are_a_range_and_missing_without_values():
 def test_weights_are_compared_beyond_half_of_the_tokens():
     assert full_text(distance_words.weights_by_form({ROTATED: (1.0, 0.4)}, 41)) == (
         "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
-        "product). With RoPE, keys more than 20.5 tokens away get 40% of an adjacent key's weight."
+        "product). With RoPE, keys more than 20.5 tokens away get 40% of an adjacent key's weight, "
+        "averaged over these distances in each head."
     )
     weights = {ROTATED: (0.02, 0.005), PLAIN: (0.04, 0.02), BIASED: (0.16, 0.02)}
     assert full_text(distance_words.weights_by_form(weights, 40)) == (
         "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
         "changes their logit (scaled dot product). RoPE lowers the weight of an adjacent key from 4% to 2%. Keys more "
-        "than 20 tokens away get 25% of an adjacent key's weight with RoPE, and 50% without. With ALiBi, they get 12%."
+        "than 20 tokens away get 25% of an adjacent key's weight with RoPE, and 50% without, "
+        "averaged over these distances in each head. With ALiBi, they get 12%."
     )
 
 
@@ -490,7 +492,7 @@ def test_a_causal_mask_lowers_the_weights_of_distant_keys_even_if_all_weights_ar
     assert (uniform[3], equal_weight(3, 4, causal=False)) == (0.25, 0.25)
     text = full_text(distance_words.weights_by_form({ROTATED: (1.0, 0.4)}, 4, uniform=uniform))
     assert text.endswith(
-        " adjacent key's weight. With equal weights, they would get 69%, because only later queries have distant keys, "
+        " in each head. With equal weights, they would get 69%, because only later queries have distant keys, "
         "and their weight is divided among more keys."
     )
     without = distance_words.weights_by_form({ROTATED: (1.0, 0.4)}, 4, uniform={1: 0.5, 2: 0.4})
@@ -702,12 +704,12 @@ def test_totals_that_differ_little_have_more_ticks(levels, ticks):
 def test_built_in_models_without_rope_are_known(source, expected):
     assert distance.trained_without_rope(source) == expected
     assert distance.added_rope("MiniLM-L6") == (
-        "MiniLM-L6 was trained without RoPE and is not retrained here. To see a model that was trained with RoPE, open "
-        "[SmolLM2-135M](#?model=smollm2&causal=1)."
+        "**MiniLM-L6 was never trained with RoPE, so this view shows only the geometry of the rotations.** To see a "
+        "model that was trained with RoPE, open [SmolLM2-135M](#?model=smollm2&causal=1)."
     )
 
 
-@pytest.mark.parametrize(("at_eight", "label"), [(1.004, "Squared ReLU ÷ n or row sum"), (1.1, "")])
+@pytest.mark.parametrize(("at_eight", "label"), [(1.004, "Squared ReLU"), (1.1, "")])
 def test_coinciding_lines_have_one_name(monkeypatch, at_eight, label):
     levels = dict(zip(factor.VARIANTS, (0.5, 1.0, at_eight), strict=True))
     monkeypatch.setattr(factor, "entropies", lambda rows, word, measurement: spread([(1.0, 1.0), (8.0, levels[word])]))
