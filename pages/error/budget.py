@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from app.figures.lines.curve import Curve
+from app.state.session import REFERENCE
 from app.ui import palette
 from app.words.i18n import _, enumeration
 from app.words.labels import setting_name
-from attention_core.experiments.error import ErrorPoint
+from attention_core.experiments.error import UNIFORM, ErrorPoint
 from pages.error import budget_words, words
 from pages.error.options import Question
 from pages.error.sweep import SETTINGS_AXIS, View, curve, finite_or_none, floor_text, uniform_curves
@@ -92,7 +93,16 @@ def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in points)
         else "",
         _("↓: cheaper at larger values.") if any(map(gets_cheaper, groups.values())) else "",
+        _("The star marks the cheapest setting that at least halves the error of equal weights.")
+        if halves_error(budget_words.linked_point(question, points), points)
+        else "",
     ]
+
+
+def halves_error(best: ErrorPoint | None, points: Sequence[ErrorPoint]) -> bool:
+    """Return whether a point has at most half the error of equal weights, compared with softmax."""
+    uniform = [p.middle for p in points if (p.variant, p.reference) == (UNIFORM, REFERENCE)]
+    return best is not None and any(best.middle <= budget_words.CLOSE_ERROR_SHARE * error for error in uniform)
 
 
 def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:

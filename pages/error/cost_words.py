@@ -135,14 +135,11 @@ def verdict(
         )
     values["zero"] = question.format_error(baseline)
     text = (
-        N_(
-            "**{condition}, {name} comes closest of the settings shown: {error}, compared with {zero} for equal "
-            "weights.**"
-        )
+        N_("**{condition}, {name} has the smallest error of the settings shown: {error}. Equal weights have {zero}.**")
         if reference == REFERENCE
         else N_(
-            "**{condition}, {name} comes closest to {reference} of the settings shown: {error}, compared with {zero} "
-            "for equal weights.**"
+            "**{condition}, {name} comes closest to {reference} of the settings shown: {error}. Equal weights have "
+            "{zero}.**"
         )
     )
     if math.isfinite(baseline) and best.middle >= NEAR_BASELINE * baseline:

@@ -95,7 +95,7 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
     """Return which variants are almost exact only while the length does not exceed their setting; may be empty."""
     if question.queries:
         return ""
-    found = []
+    found: dict[str, int] = {}
     baselines = {(p.reference, p.n): p.middle for p in points if p.variant == UNIFORM}
     for _attention, group in question.by_variant(points):
         group = sorted(group, key=lambda p: p.n)
@@ -105,14 +105,14 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
         if 0 < count < len(group) and True not in exact[count:]:
             last, first = group[count - 1], group[count]
             if isinstance(last.value, int) and last.n <= last.value < first.n:
-                found.append(_("{name} (up to {n:,} tokens)", name=sentence_name(ac.from_word(last.word)), n=last.n))
+                found[sentence_name(ac.from_word(last.word))] = last.n
     if not found:
         return ""
     return _n(
-        "In short texts, {names} is almost exact, because its setting is at least as large as the number of tokens.",
-        "In short texts, {names} are almost exact, because their settings are at least as large as the number of "
-        "tokens.",
+        "Up to {most:,} tokens, {names} is almost exact, because its setting is at least as large as the text.",
+        "Up to {most:,} tokens, {names} are almost exact, because their settings are at least as large as the text.",
         n=len(found),
+        most=min(found.values()),
         names=enumeration(found),
     )
 

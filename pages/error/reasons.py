@@ -13,7 +13,7 @@ from attention_core.formatting import percent
 from attention_core.ops.pattern.layouts import BLOCK
 from pages.error.length_words import outgrown_settings
 from pages.error.options import Question
-from pages.error.words import by_reference, error_text, is_replacement
+from pages.error.words import by_reference, is_replacement
 
 NEAR_BASELINE = 0.9
 """Share of the error of equal weights from which an error counts as little better."""
@@ -26,7 +26,7 @@ MIN_NEGATIVE_INCREASE = 0.05
 
 
 def cause(question: Question, best: ErrorPoint) -> str:
-    """Return the share of weight that the best variant hides or moves, and the error that this causes.
+    """Return the share of weight that the best variant hides or moves, which causes its error.
 
     Return "" if the share is the chosen metric or if rows do not sum to 1.
     """
@@ -34,13 +34,11 @@ def cause(question: Question, best: ErrorPoint) -> str:
         return ""
     values = {"name": sentence_name(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     text = (
-        N_("{name} hides the pairs that hold {share} of softmax's weight, which causes {error}.")
+        N_("{name} hides the pairs that hold {share} of softmax's weight.")
         if best.variant == "local"
-        else N_(
-            "Compared with {reference}, {name} moves {share} of a query's weight to other keys, which causes {error}."
-        )
+        else N_("Compared with {reference}, {name} moves {share} of a query's weight to other keys.")
     )
-    return _(text, share=percent(best.mass), error=error_text(question, best.middle), **values)
+    return _(text, share=percent(best.mass), **values)
 
 
 def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str = "") -> list[str]:
@@ -64,9 +62,10 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
             windows_text = narrow_windows(question, windows)
         if attention.key == "nystrom":
             landmarks = more_landmarks(question, group)
-    sentences = (explanation, landmarks, block_cost(question, points), near_equal_weights(question, points))
+    sentences = (explanation, replacements, landmarks, block_cost(question, points))
     worse = worse_than_mean(question, points)
-    return [sentence for sentence in (*sentences, windows_text, worse, replacements) if sentence]
+    near = near_equal_weights(question, points)
+    return [sentence for sentence in (*sentences, near, windows_text, worse) if sentence]
 
 
 def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:

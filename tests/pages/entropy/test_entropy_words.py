@@ -297,8 +297,8 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict, found
         f"**{verdict.format(relu2=relu2, weights=weights, start=start)}** Softmax divides each row by its total. "
         "Squared ReLU attention can divide by n instead, which is simpler. Squared ReLU attention uses relu(logit)² "
         "where softmax uses exp(logit). A row's total is the sum of these terms. Divided by n, the total is the sum of "
-        f"the row's weights. The totals of squared ReLU grow approximately as {found}. The output is the weighted mean of "
-        "the values, multiplied by the sum of the weights."
+        f"the row's weights. The totals of squared ReLU grow approximately as {found}. The output is the weighted mean "
+        "of the values, multiplied by the sum of the weights."
     )
 
 

@@ -70,8 +70,9 @@ HALF = "At half of softmax's cost or less"
 
 
 def closest(reference, error, equal):
-    found = f"{error} matrix error, compared with {equal} for equal weights"
-    return f"**{HALF}, {FOUR} comes closest{reference} of the settings shown: {found}.**"
+    found = f"{error} matrix error. Equal weights have {equal}"
+    closest = f"comes closest{reference}" if reference else "has the smallest error"
+    return f"**{HALF}, {FOUR} {closest} of the settings shown: {found}.**"
 
 
 @pytest.mark.parametrize(
@@ -477,8 +478,7 @@ def test_variants_that_are_almost_exact_up_to_their_setting_are_named(errors, n,
     points += [uniform_point(0.96, n=n[0]), uniform_point(1.0, n=n[1])]
     text = length_words.outgrown_settings(make_question("local"), points)
     assert text == named * (
-        "In short texts, Local with window 4 (up to 4 tokens) is almost exact, because its setting is at least as "
-        "large as the number of tokens."
+        "Up to 4 tokens, Local with window 4 is almost exact, because its setting is at least as large as the text."
     )
     assert length_words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
     rounded = [replace(p, middle=1e-6 * p.middle) for p in points]
@@ -510,7 +510,7 @@ def test_half_of_softmaxs_cost_is_included(causal, spent, cheap):
             make_question("local", causal=causal), [point(0.1, multiply_adds=spent), uniform_point(0.5)]
         )
     )
-    assert ("Local with window 4 comes closest" in text) == cheap
+    assert ("Local with window 4 has the smallest error" in text) == cheap
     assert ("Every variant that is compared with softmax here needs more than half" in text) != cheap
 
 
@@ -537,8 +537,8 @@ def test_the_cost_headline_uses_measured_times(ms, cheap):
     question = make_question("local", against="cost", price="ms")
     text = full_text(cost_words.cost_findings(question, points, {"softmax": 10.0, "local~window~4": ms}))
     assert (
-        "**At half of softmax's time or less, Local with window 4 comes closest of the settings shown: 10% matrix "
-        "error, " in text
+        "**At half of softmax's time or less, Local with window 4 has the smallest error of the settings shown: 10% "
+        "matrix error. " in text
     ) == cheap
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
@@ -562,7 +562,10 @@ def test_only_softmax_with_changed_settings_is_compared():
     question = make_question()
     object.__setattr__(question, "attentions", [warm])
     text = full_text(cost_words.cost_findings(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)]))
-    assert "Softmax with temperature 2.0 comes closest of the settings shown: 20% matrix error, compared with" in text
+    assert (
+        "Softmax with temperature 2.0 has the smallest error of the settings shown: 20% matrix error. Equal weights "
+        in text
+    )
 
 
 def test_only_variants_without_a_target_are_replacements():
@@ -1005,11 +1008,10 @@ def test_the_cause_of_an_error(word, measure):
     key = word.partition("~")[0]
     assert reasons.cause(make_question(key, measure=measure), point(0.3, key, word)) == ""
     assert reasons.cause(make_question("local", measure="output"), point(0.3)) == (
-        "Local with window 4 hides the pairs that hold 50% of softmax's weight, which causes 30% output error."
+        "Local with window 4 hides the pairs that hold 50% of softmax's weight."
     )
     assert reasons.cause(make_question("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
-        "Compared with softmax, Top-k with k = 4 moves 50% of a query's weight to other keys, which causes 30% output "
-        "error."
+        "Compared with softmax, Top-k with k = 4 moves 50% of a query's weight to other keys."
     )
     small = point(0.3, "topk", "topk~k~4", mass=0.000023)
     assert "moves 0.0023% of a" in reasons.cause(make_question("topk", measure="output"), small)
@@ -1060,3 +1062,7 @@ def test_the_view_by_setting_marks_the_named_and_the_current_setting():
     question = replace(make_question("local", against="budget"), attentions=[ac.get("local", window=16)])
     *_others, line = budget.lines(question, [uniform_point(0.8), *points])
     assert (line.large_index, line.star_index) == (2, 1)
+    assert budget.key(question, [uniform_point(0.8), *points])[-1].startswith(
+        "The star marks the cheapest setting that"
+    )
+    assert budget.key(question, [uniform_point(0.1), *points])[-1] == "", "no cheaper setting halves this error"
