@@ -93,7 +93,7 @@ def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in points)
         else "",
         _("↓: cheaper at larger values.") if any(map(gets_cheaper, groups.values())) else "",
-        _("The star marks the cheapest setting that at least halves the error of equal weights.")
+        _("The star marks the cheapest setting with at most half the error of equal weights.")
         if halves_error(budget_words.linked_point(question, points), points)
         else "",
     ]

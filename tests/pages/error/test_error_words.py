@@ -1063,6 +1063,6 @@ def test_the_view_by_setting_marks_the_named_and_the_current_setting():
     *_others, line = budget.lines(question, [uniform_point(0.8), *points])
     assert (line.large_index, line.star_index) == (2, 1)
     assert budget.key(question, [uniform_point(0.8), *points])[-1].startswith(
-        "The star marks the cheapest setting that"
+        "The star marks the cheapest setting with"
     )
     assert budget.key(question, [uniform_point(0.1), *points])[-1] == "", "no cheaper setting halves this error"
