@@ -72,6 +72,8 @@ class Panel:
             empty for a colour bar of its own.
         full_side: the number of rows or columns that fill the panel, so that smaller matrices are drawn smaller; 0 to
             fill the panel with every matrix.
+        sign: the sign between this panel and the one before it, such as ``×``; empty for none. A board with signs is an
+            equation, whose panels are as narrow as their matrices and share one line if it is wide enough.
     """
 
     key: str
@@ -93,3 +95,4 @@ class Panel:
     top: float = 0.0
     scale_panel: str = ""
     full_side: int = 0
+    sign: str = ""

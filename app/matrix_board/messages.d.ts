@@ -101,7 +101,7 @@ export interface Axis {
 export interface Geometry {
   view: View;
   plot: Rectangle;
-  /** The width of a plot with `full_side` columns, in pixels. */
+  /** The width for the plot and its legend, in pixels. */
   fullWidth: number;
   rows: Axis;
   cols: Axis;
@@ -126,7 +126,7 @@ export interface Turnable {
 /** One panel as Python describes it: the attributes of `Panel` in app/board_messages/panel.py, and facts about its codes. */
 export interface SentPanel
   extends Header<"part">,
-    Record<"title" | "caption" | "details" | "tooltip" | "settings_label" | "mark" | "scale_panel" | "group", string>,
+    Record<"title" | "caption" | "details" | "tooltip" | "settings_label" | "mark" | "scale_panel" | "group" | "sign", string>,
     Record<"rows" | "cols" | "full_side" | "exponent" | "highest" | "lowest" | "smallest", number> {
   row_labels: string[] | null;
   col_labels: string[] | null;

@@ -1,10 +1,11 @@
 """The last step of every explanation on the Inside page: the variant's matrix next to its reference, often softmax."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label, reference_name
 from attention_core.metrics.passport import rows_are_distributions
 from pages.inside import pictures
@@ -20,6 +21,25 @@ def compare_with_reference(data: HeadData, sentence: str = "") -> LazyStep:
         sentence: a text about the whole matrix, shown below the figures.
     """
     return LazyStep(_("Comparison"), partial(_compare, data, sentence))
+
+
+def error_place(difference: np.ndarray, labels: Sequence[str], reference: str) -> str:
+    """Return where the largest errors of a matrix are.
+
+    Args:
+        difference: the matrix minus the reference, ``[n, n]``.
+        labels: one label per token.
+        reference: the reference's name.
+    """
+    by_key = np.square(difference).sum(0)
+    worst = int(by_key.argmax())
+    if by_key[worst] <= pictures.COLUMN_RATIO * by_key.mean():
+        return _("The third matrix is the first one minus {reference}'s matrix.", reference=reference)
+    return _(
+        "{share:.0%} of the squared error is in one column, the key “{token}”.",
+        share=by_key[worst] / by_key.sum(),
+        token=escape_markdown(labels[worst]),
+    )
 
 
 def _compare(data: HeadData, sentence: str) -> Step:
@@ -47,11 +67,7 @@ def _compare(data: HeadData, sentence: str) -> Step:
 
     n = len(data.weights)
     return Step(
-        mechanism=_(
-            "The first matrix holds the weights that the earlier steps compute, and the second holds "
-            "{reference}'s weights. The third matrix is their difference.",
-            reference=reference,
-        ),
+        mechanism=error_place(difference, data.labels, reference),
         formula=rf"\text{{{_('matrix error')}}} = \frac{{\lVert {pictures.symbol(pictures.RESULT, 'A')} - S \rVert_F}}"
         r"{\lVert S \rVert_F}",
         shapes={"A": (n, n), "S" if own else r"S = \operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},

@@ -32,13 +32,13 @@ def open_step(page, title):
 def test_a_visitor_opens_all_steps_of_nystrom_and_another_variant(page, server):
     inside(page, server, "?variants=softmax")
     expect(page.get_by_text("Neighbouring queries are averaged into query landmarks")).to_be_visible()
-    assert panels(page) == ["Landmarks"]
+    expect(page.get_by_text("Variance that each landmark discards")).to_be_visible()
     assert query(page) == "variants=softmax"
 
     open_step(page, "1 · Three factors")
     settle(page)
-    expect(page.locator(f"{BOARD} figure")).to_have_count(6)
-    assert panels(page) == ["A = L × Z × R", "L × R (without Z)", "Softmax (target)", "L", "Z", "R"]
+    expect(page.locator(f"{BOARD} figure")).to_have_count(5)
+    assert panels(page) == ["L", "Z", "R", "A", "Softmax (target)"]
     assert query(page) == "variants=softmax&step=2"
     marks = page.locator(f"{BOARD} figure .title.marked").evaluate_all(
         "(titles) => titles.map((each) => getComputedStyle(each, '::before').backgroundColor)"
@@ -61,14 +61,14 @@ def test_a_visitor_opens_all_steps_of_nystrom_and_another_variant(page, server):
     expect(page.get_by_role("radio", name="1 · Left factor")).to_be_checked()
 
 
-def test_the_result_and_softmax_are_entirely_visible_on_a_projector(newly_opened, server):
+def test_the_factors_and_their_product_share_one_line_on_a_projector(newly_opened, server):
     page = newly_opened
     page.add_init_script(FORGET)
     page.set_viewport_size({"width": 1280, "height": 720})
     inside(page, server)
-    boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(6)]
-    assert len({box["y"] for box in boxes[:3]}) == len({box["y"] for box in boxes[3:]}) == 1
-    boxes = boxes[:3]
+    boxes = [page.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(5)]
+    assert len({box["y"] for box in boxes}) == 1
+    assert max(box["x"] + box["width"] for box in boxes) <= 1280
     assert max(box["y"] + box["height"] for box in boxes) <= 720
     expect(page.get_by_text("makes the matrix error smaller: 47% instead of")).to_be_in_viewport()
 
@@ -148,3 +148,10 @@ def test_a_click_pins_nothing(page, server):
     settle(page)
     assert page.locator(BOARD).get_attribute("data-cell") != "", "the cell is read"
     assert page.locator(BOARD).get_attribute("data-pinned") == ""
+
+
+def test_the_factors_and_their_product_are_seen_together_on_a_phone(phone, server):
+    inside(phone, server)
+    boxes = [phone.locator(f"{BOARD} figure").nth(i).bounding_box() for i in range(4)]
+    assert max(box["x"] + box["width"] for box in boxes) <= 390
+    assert boxes[3]["y"] + boxes[3]["height"] - boxes[0]["y"] < 700

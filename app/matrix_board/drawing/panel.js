@@ -12,6 +12,7 @@ const NUMBER_SIZE = 12; // the font size of an axis with numbers
 const LEGEND_HEIGHT = 44;
 export const NAME_HEIGHT = 13; // the height of a legend that only names the quantity
 const MIN_SHARE = 0.2; // the smallest side of a matrix on a panel with a `full_side`, as a share of that side
+const MIN_NARROW = 120; // the smallest width in pixels for the legend of a matrix that is narrower than its panel
 const MIN_BAR = 160; // the shortest colour bar in pixels, on which enough numbers fit
 
 /** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
@@ -68,8 +69,15 @@ export function panelGeometry(pen, panel, width, view) {
   const rowAxis = addSizes({ start: plot.y, length: plot.height, count: rows, from: view.y, share: view.height, labels: rowNames }, plot.x);
   const colAxis = addSizes({ start: plot.x, length: plot.width, count: cols, from: view.x, share: view.width, labels: colNames }, plot.y);
   const cellsPerPixel = (/** @type {Axis} */ { cell }) => Math.ceil(1 / (cell * pen.ratio) - 1e-6);
-  return { view, plot, fullWidth: across, rows: rowAxis, cols: { ...colAxis, flat }, pooled: cellsPerPixel(rowAxis) * cellsPerPixel(colAxis) };
+  const fullWidth = panel.full_side ? Math.max(plot.width, Math.min(across, MIN_NARROW)) : across;
+  return { view, plot, fullWidth, rows: rowAxis, cols: { ...colAxis, flat }, pooled: cellsPerPixel(rowAxis) * cellsPerPixel(colAxis) };
 }
+
+/**
+ * Return the width of a panel that is as narrow as its matrix and legend.
+ * @param {Geometry} geometry
+ */
+export const panelWidth = ({ plot, fullWidth }) => plot.x + fullWidth + 1;
 
 /**
  * Return the position of a row's upper or a column's left edge.

@@ -10,7 +10,7 @@ import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, describeAxes } from "./links.js";
 import { drawBand, drawMarks } from "../drawing/marks.js";
 import { clamp, make, preparePen, toPrintable, readTheme, settingsIcon } from "../drawing/elements.js";
-import { beyondItems, drawLegend, drawPanel, legendLayout, legendName, NAME_HEIGHT, noteText, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { beyondItems, drawLegend, drawPanel, legendLayout, legendName, NAME_HEIGHT, noteText, panelGeometry, panelHeight, panelWidth } from "../drawing/panel.js";
 import { contextOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
@@ -24,6 +24,7 @@ const SINGLE_SHARE = 0.58; // the same for a single panel, next to which the pag
 const MIN_SIDE = 224; // smallest side of a panel otherwise: smaller panels are hard to read
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
 const MIN_TEXT = 300; // smallest width of the legend and the notes to the right of a single panel; otherwise they are above and below
+const EQUATION_WIDTH = 640; // a narrower board has two columns for an equation, so that all its panels are seen together
 const PEEK = 36; // the visible pixels of the next panel on a narrow screen, where the visitor swipes panels
 
 export class Board {
@@ -43,6 +44,7 @@ export class Board {
   columns;
   /** @type {number} */
   side;
+  narrows = false; // whether each panel is as narrow as its matrix
   /** @type {number} */
   textWidth; // the width of the legend and the notes
   /** @type {Scale | null} */
@@ -278,6 +280,11 @@ export class Board {
     this.columns = maxColumns >= 4 && countThatFit(isStep ? STEP_SIDE : LINE_SIDE) >= maxColumns ? maxColumns : clamp(countThatFit(MIN_SIDE), 1, maxColumns);
     const maxSide = Math.min(this.settings.panel_size, Math.max(innerHeight * ({ 1: SINGLE_SHARE, 3: THREE_SHARE }[count] ?? MAX_SHARE), MIN_SIDE));
     this.side = Math.floor(Math.min(maxSide, (width - GAP * (this.columns - 1)) / this.columns));
+    const isEquation = this.panels.some((panel) => panel.sign);
+    if (isEquation && width < EQUATION_WIDTH) {
+      this.columns = 2;
+      this.side = Math.floor((width - GAP) / 2);
+    }
     const isSwiped = this.columns === 1 && count > 1;
     if (isSwiped) this.side = Math.min(this.settings.panel_size, width - PEEK);
     this.textWidth = count === 1 && !isStep && width - this.side - GAP >= MIN_TEXT ? width - this.side - GAP : width;
@@ -288,7 +295,27 @@ export class Board {
     const others = this.panels.filter((_, i) => i !== first).map((panel) => toPrintable(panel.title));
     this.swipe.textContent = isSwiped ? `${fill(this.settings.texts.swipe, { names: others.join(" · ") })} \u2192` : "";
     this.grid.style.gridTemplateColumns = `repeat(${isSwiped ? count : this.columns}, ${this.side}px)`;
+    this.narrows = isEquation && this.fitEquation(width, maxSide);
+    this.grid.querySelectorAll(".plot").forEach((plot, i) => {
+      /** @type {HTMLElement} */ (plot).dataset.sign = i % this.columns ? this.panels[i].sign : "";
+    });
     this.root.style.cssText = "";
+  }
+
+  /**
+   * Arrange the panels of an equation in one line, each as narrow as its matrix. Return whether the line is wide enough.
+   * @param {number} width
+   * @param {number} maxSide
+   */
+  fitEquation(width, maxSide) {
+    for (let side = Math.floor(maxSide); side >= STEP_SIDE; side--) {
+      const widths = this.panels.map((panel) => panelWidth(this.geometryOf(panel, this.views.viewOf(panel), side)));
+      if (widths.reduce((sum, each) => sum + each + GAP, -GAP) > width) continue;
+      [this.side, this.columns] = [side, widths.length];
+      this.grid.style.gridTemplateColumns = widths.map((each) => `${each}px`).join(" ");
+      return true;
+    }
+    return false;
   }
 
   paint() {
@@ -334,8 +361,8 @@ export class Board {
     this.grid.classList.toggle("own-scales", ownScale);
     for (const [i, panel] of panels.entries()) {
       panel.repeats = haveSameRows && i % this.columns > 0;
-      const pen = preparePen(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
       panel.geometry = this.geometryOf(panel, this.views.viewOf(panel));
+      const pen = preparePen(panel.picture, this.widthOf(panel), panelHeight(this.side, ownScale), theme.font);
       drawPanel(pen, panel, panel.geometry, this.appearance);
       pooled = Math.max(pooled, panel.geometry.pooled);
     }
@@ -350,11 +377,17 @@ export class Board {
   /**
    * @param {Panel} panel
    * @param {View} view
+   * @param {number} [side]
    * @returns {Geometry}
    */
-  geometryOf(panel, view) {
+  geometryOf(panel, view, side = this.side) {
     const pen = new CanvasPen(contextOf(panel.picture), devicePixelRatio, this.theme.font);
-    return panelGeometry(pen, panel, this.side, view);
+    return panelGeometry(pen, panel, side, view);
+  }
+
+  /** @param {Panel} panel */
+  widthOf(panel) {
+    return this.narrows ? panelWidth(panel.geometry) : this.side;
   }
 
   /**
@@ -436,7 +469,7 @@ export class Board {
     const { cell, settings, theme } = this;
     const active = cell && this.panels[cell.panel];
     for (const panel of this.panels) {
-      const pen = preparePen(panel.marks, this.side, panelHeight(this.side, this.appearance.ownScale), theme.font);
+      const pen = preparePen(panel.marks, this.widthOf(panel), panelHeight(this.side, this.appearance.ownScale), theme.font);
       const linked = panel.shape === active?.shape ? cell : null;
       drawMarks(pen, panel.geometry, { pinned: this.hasPinnedRow(panel) ? this.pinned : null, cell: linked }, theme);
       const highlightedBands = this.bands(panel);

@@ -45,14 +45,19 @@ def landmark_drift(x: Tensor, m: int, method: str) -> float:
     return float(relative_error(means, centres))
 
 
-def lost_variance(x: Tensor, shares: np.ndarray) -> float:
-    """Return the share of the variance lost when each token is replaced by the mean of its landmark's tokens.
+def lost_variance(x: Tensor, shares: np.ndarray) -> np.ndarray:
+    """Return how much variance is lost if the mean of a landmark's tokens replaces them, as shares of all variance.
+
+    The sum over the landmarks is the share that all landmarks lose together.
 
     Args:
         x: queries or keys of one head, ``[n, d]``.
         shares: result of ``membership`` for ``x``.
+
+    Returns:
+        One share per landmark, ``[m]``.
     """
     vectors = x.double().numpy()
-    means = (shares @ vectors)[shares.argmax(0)]
-    total = float(np.square(vectors - vectors.mean(0)).sum())
-    return float(np.square(vectors - means).sum()) / total if total else 0.0
+    distances = np.square(vectors - (shares @ vectors)[shares.argmax(0)]).sum(-1)
+    total = np.square(vectors - vectors.mean(0)).sum()
+    return (shares > 0) @ distances / (total or 1.0)

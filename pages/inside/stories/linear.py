@@ -251,7 +251,7 @@ def _sum_first(data: HeadData) -> Step:
             pictures.board(f"{key}.sum", summed, unit=_("summed value"), diverging=True)
         with right:
             st.markdown("**" + _("Cost") + "**")
-            both = ((_("(φ(q) φ(k)ᵀ) v, like softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), data.attention))
+            both = ((_("(φ(Q) φ(K)ᵀ) V, like softmax"), softmax), (_("φ(Q) (φ(K)ᵀ V)"), data.attention))
             pictures.lines(
                 [Curve(name, LENGTHS, [adds(of, m) for m in LENGTHS], colour=i) for i, (name, of) in enumerate(both)],
                 key=key,

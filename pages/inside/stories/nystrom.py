@@ -22,7 +22,6 @@ from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from pages.inside import pictures
-from pages.inside.headline import needs
 from pages.inside.pictures import RESULT, Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
@@ -30,14 +29,15 @@ from pages.inside.tokens import alternating_colours, coloured_text
 from pages.inside.words.nystrom import (
     blur_sentence,
     error_caption,
+    inverse_benefit,
     inverse_count,
     inverse_effect,
-    inverse_headline,
     inverse_sentence,
     inverse_size,
     inverted_sentence,
     landmark_sizes,
     negative_weights,
+    product_headline,
     sized,
 )
 
@@ -91,21 +91,29 @@ def _landmarks(data: HeadData) -> Step:
     found = _shares(data)
     m, n = found["query"].shape
     means = data.setting("method") == "segment_means" or m == n
-    findings, sizes = _landmark_findings(data, found, means=means)
+    vectors = membership.landmark_inputs(data.qkv, data.head)
+    lost = {name: membership.lost_variance(vectors[name], share) for name, share in found.items()}
+    findings, sizes = _landmark_findings(data, found, lost, means=means)
     drawn = {"query": found["query"]} if means else found
     titles = {"query": _("Query landmarks"), "key": _("Key landmarks")}
 
     def draw(key: str) -> None:
         for name, of in drawn.items():
-            title, owners, members = _("Landmarks") if means else titles[name], of.argmax(0).tolist(), _labels(data, of)
+            owners, members = of.argmax(0).tolist(), _labels(data, of)
+            if not means:
+                st.markdown(f"**{titles[name]}**")
             notes = [members[owner] for owner in owners]
-            text, matrix = st.columns(2, gap="medium")
-            text.html(coloured_text(data.qkv.tokens, alternating_colours(owners), notes=notes, tags=owners))
-            with matrix:
-                shares = pictures.panel(title, of, None, data.labels, row=_("landmark"), column=_("token"))
-                pictures.board(
-                    f"{key}.shares.{name}", shares, unit=_("share of the token in the landmark"), tone="linear"
-                )
+            st.html(coloured_text(data.qkv.tokens, alternating_colours(owners), notes=notes, tags=owners))
+        if m < n:
+            st.markdown("**" + _("Variance that each landmark discards") + "**")
+            pictures.bars(
+                {_("queries"): 100 * lost["query"], _("keys"): 100 * lost["key"]},
+                _labels(data, found["query"]) if means else [str(i) for i in range(m)],
+                key=f"{key}.lost",
+                x_title=_("landmark"),
+                y_title=_("% of all variance"),
+                alt=_("Bars: the share of the variance of queries and of keys that each landmark discards"),
+            )
 
     return Step(
         mechanism=_(
@@ -126,7 +134,9 @@ def _landmarks(data: HeadData) -> Step:
     )
 
 
-def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: bool) -> tuple[str, str]:
+def _landmark_findings(
+    data: HeadData, shares: dict[str, np.ndarray], lost: dict[str, np.ndarray], *, means: bool
+) -> tuple[str, str]:
     """Return the findings and the details of the step about landmarks."""
     m, n = shares["query"].shape
     if m == n:
@@ -137,8 +147,6 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
         )
         return alone, ""
     sizes = {name: (share > 0).sum(-1) for name, share in shares.items()}
-    vectors = membership.landmark_inputs(data.qkv, data.head)
-    lost_shares = {name: membership.lost_variance(vectors[name], share) for name, share in shares.items()}
     if means:
         text = landmark_sizes(m, sizes["query"].min(), sizes["query"].max())
     else:
@@ -154,67 +162,58 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
             ),
             _(
                 "One more iteration of k-means would move the landmarks by {drift:.1%} of their length.",
-                drift=max(membership.landmark_drift(x, *_settings(data)) for x in vectors.values()),
+                drift=max(
+                    membership.landmark_drift(x, *_settings(data))
+                    for x in membership.landmark_inputs(data.qkv, data.head).values()
+                ),
             ),
         )
-    return blur_sentence(lost_shares["query"], lost_shares["key"]), text
+    return blur_sentence(lost["query"].sum(), lost["key"].sum()), text
 
 
 def _factors(data: HeadData) -> Step:
     left, middle, right, inverse = (data.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
-    top = float(max(np.abs(data.weights).max(), np.abs(data.reference).max()))
-    sides_top = float(max(left.max(), right.max()))
-    blurred = product(left, right)
-    without, error = (relative_error_of(each, data.reference) for each in (blurred, data.weights))
-    top = max(top, float(blurred.max()))
+    without, error = (relative_error_of(each, data.reference) for each in (product(left, right), data.weights))
 
     def draw(key: str) -> None:
         landmark = _("landmark")
-        to_landmarks, to_keys = _("queries to landmarks"), _("landmarks to keys")
         inverted = _("exact inverse") if data.setting("inverse") == "exact" else _("approximate inverse")
+        sides_top = float(max(left.max(), right.max()))
+        top = float(max(np.abs(data.weights).max(), np.abs(data.reference).max()))
+        lookup = pictures.panel(
+            "L", left, data.labels, column=landmark, caption=sized(_("queries to landmarks"), left), mark=LEFT
+        )
+        spread = pictures.panel(
+            "R", right, None, data.labels, row=landmark, caption=sized(_("landmarks to keys"), right), mark=RIGHT
+        )
+        approximation = pictures.pair_panel(data, "A", data.weights, error_caption(error), mark=RESULT)
+        target = replace(
+            pictures.reference_panel(data),
+            title=_("{name} (target)", name=pictures.reference_title(data)),
+            caption=pictures.strong_column(data),
+            scale_panel="A",
+        )
         pictures.board(
             f"{key}.factors",
-            replace(
-                pictures.pair_panel(data, "A = L × Z × R", data.weights, error_caption(error), mark=RESULT), top=top
-            ),
-            replace(
-                pictures.pair_panel(data, _("L × R (without Z)"), blurred, error_caption(without)),
-                top=top,
-                scale_panel="A",
-            ),
-            replace(
-                pictures.reference_panel(data),
-                title=_("{name} (target)", name=pictures.reference_title(data)),
-                caption=pictures.strong_column(data),
-                top=top,
-                scale_panel="A",
-            ),
-            replace(
-                pictures.panel("L", left, data.labels, column=landmark, caption=sized(to_landmarks, left), mark=LEFT),
-                top=sides_top,
-                full_side=n,
-            ),
-            replace(_landmark_panel("Z", inverse, sized(inverted, inverse), mark=INVERSE), full_side=n),
-            replace(
-                pictures.panel("R", right, None, data.labels, row=landmark, caption=sized(to_keys, right), mark=RIGHT),
-                top=sides_top,
-                scale_panel="L",
-                full_side=n,
-            ),
+            replace(lookup, top=sides_top, full_side=n),
+            replace(_landmark_panel("Z", inverse, sized(inverted, inverse), mark=INVERSE), full_side=n, sign="×"),
+            replace(spread, top=sides_top, full_side=n, scale_panel="L", sign="×"),
+            replace(approximation, top=top, sign="="),
+            replace(target, top=top, sign="≈"),
             scale="panel",
         )
 
     return Step(
         title=_("Three factors"),
-        headline=paragraph(inverse_headline(without, error, averaged=m < n), needs(data)),
+        headline=product_headline(averaged=m < n),
         mechanism=paragraph(
             _("The product L × R without Z would blur the weights twice.")
             if m == n
             else _("Each landmark is an average of neighbouring tokens, so L and R both blur.")
             if data.setting("method") == "segment_means"
             else _("Each landmark is an average of similar tokens, so L and R both blur."),
-            _("Z is meant to undo one blur. A is the product of the last three matrices."),
+            _("Z is meant to undo one blur."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = "
         rf"{symbol(LEFT, 'L')} \times {symbol(INVERSE, 'Z')} \times {symbol(RIGHT, 'R')}",
@@ -227,6 +226,7 @@ def _factors(data: HeadData) -> Step:
             ""
             if m < n
             else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
+            inverse_benefit(without, error),
             inverse_count(cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q)),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
             negative_weights(data.weights),
@@ -277,10 +277,7 @@ def _inverse(data: HeadData) -> Step:
         r"\left(7 I - M Z\right)\right)\right)",
         shapes={"M": middle.shape, r"Z_0 = M^\top / (\|M\|_1 \|M\|_\infty)": inverse.shape, "Z": inverse.shape},
         findings=inverse_sentence(rows),
-        details=paragraph(
-            _("The residual of the exact inverse is {residual}.", residual=number(rows[-1].residual, 1)),
-            inverse_size(rows[-1].largest, values),
-        ),
+        details=inverse_size(rows[-1].largest, values),
         draw=draw,
     )
 
@@ -334,7 +331,10 @@ def round_ticks(values: Sequence[float], *, percent: bool) -> dict[float, str] |
 
 
 def _residuals(rows: Sequence[InverseRow]) -> list[Curve]:
-    return [Curve(_("iterative"), _counts(rows), [row.residual for row in rows[:-1]])]
+    residuals = [row.residual for row in rows[:-1]]
+    ends = (0, len(residuals) - 1)
+    texts = [number(each, 1) if i in ends else "" for i, each in enumerate(residuals)]
+    return [Curve(_("iterative"), _counts(rows), residuals, texts=texts)]
 
 
 def _errors(rows: Sequence[InverseRow]) -> list[Curve]:

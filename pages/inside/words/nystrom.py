@@ -32,29 +32,26 @@ def landmark_sizes(m: int, smallest: int, largest: int) -> str:
     return _("Each of the {m} landmarks averages {least} to {most} neighbouring tokens.", **values)
 
 
-def inverse_headline(without: float, error: float, *, averaged: bool) -> str:
-    """Return the sentences about the three factors and about the effect of the inverse Z on the matrix error.
+def product_headline(*, averaged: bool) -> str:
+    """Return the sentence about the three factors; ``averaged`` if there are fewer landmarks than tokens."""
+    if averaged:
+        return _("Nyström replaces the softmax matrix with a product of three smaller ones.")
+    return _("Nyström replaces the softmax matrix with a product of three others.")
+
+
+def inverse_benefit(without: float, error: float) -> str:
+    """Return the sentence about the effect of the inverse Z on the matrix error.
 
     Args:
         without: the error without Z.
         error: the error with Z.
-        averaged: whether there are fewer landmarks than tokens.
     """
     values = {"without": percent(without), "error": percent(error)}
-    return paragraph(
-        _("Nyström replaces the softmax matrix with a product of three smaller ones.")
-        if averaged
-        else _("Nyström replaces the softmax matrix with a product of three others."),
-        _("In this head, the middle one (Z) hardly changes the matrix error: {error}.", **values)
-        if values["without"] == values["error"]
-        else _(
-            "In this head, the middle one (Z) makes the matrix error smaller: {error} instead of {without}.", **values
-        )
-        if error < without
-        else _(
-            "In this head, the middle one (Z) makes the matrix error larger: {error} instead of {without}.", **values
-        ),
-    )
+    if values["without"] == values["error"]:
+        return _("In this head, Z hardly changes the matrix error: {error}, as without Z.", **values)
+    if error < without:
+        return _("In this head, Z makes the matrix error smaller: {error} instead of {without} without Z.", **values)
+    return _("In this head, Z makes the matrix error larger: {error} instead of {without} without Z.", **values)
 
 
 def inverse_count(raised: Sequence[int], heads: int) -> str:
@@ -206,24 +203,18 @@ def inverted_sentence(done: int, m: int, iterations: int, smallest: float, *, ex
     values = {"done": done, "m": m, "least": number(smallest)}
     if exact:
         return _n(
-            "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-            "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
-            "inverse from {n} iteration, M Z would scale {done} of the {m} singular vectors by a factor of at least "
-            "0.9.",
-            "Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged (factor 1), unless "
-            "its singular value is zero up to rounding. The smallest singular value is {least}. With an approximate "
-            "inverse from {n} iterations, M Z would scale {done} of the {m} singular vectors by a factor of at least "
-            "0.9.",
+            "Z is the exact inverse of M here. After {n} iteration, an approximate inverse would be almost exact "
+            "(factor 0.9 or more) for {done} of the {m} singular vectors. The smallest singular value is {least}.",
+            "Z is the exact inverse of M here. After {n} iterations, an approximate inverse would be almost exact "
+            "(factor 0.9 or more) for {done} of the {m} singular vectors. The smallest singular value is {least}.",
             n=iterations,
             **values,
         )
     return _n(
-        "After {n} iteration, M Z scales {done} of the {m} singular vectors of M by a factor of at least 0.9. The "
-        "exact inverse would leave every singular vector unchanged (factor 1), unless its singular value is zero up to "
-        "rounding. The smallest singular value is {least}.",
-        "After {n} iterations, M Z scales {done} of the {m} singular vectors of M by a factor of at least 0.9. The "
-        "exact inverse would leave every singular vector unchanged (factor 1), unless its singular value is zero up to "
-        "rounding. The smallest singular value is {least}.",
+        "After {n} iteration, Z is almost exact (factor 0.9 or more) for {done} of the {m} singular vectors of M. The "
+        "smallest singular value is {least}.",
+        "After {n} iterations, Z is almost exact (factor 0.9 or more) for {done} of the {m} singular vectors of M. The "
+        "smallest singular value is {least}.",
         n=iterations,
         **values,
     )

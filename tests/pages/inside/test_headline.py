@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from stories import data
 
@@ -18,6 +19,7 @@ from pages.inside.headline import (
     selection_sentence,
     work,
 )
+from pages.inside.reference import error_place
 from pages.inside.stories import discover
 
 
@@ -145,3 +147,12 @@ def test_a_variant_is_cheaper_than_softmax_from_some_length_on():
 def test_the_summary_of_linear_attention_names_the_sum_that_queries_read(causal):
     words = "Each query reads one sum over the keys and values up to its own token" if causal else "All queries read"
     assert headline(data(ac.get("linear"), causal=causal)).startswith(f"**{words}")
+
+
+def test_the_column_with_most_of_the_error_is_named():
+    difference = np.full((6, 6), 0.1)
+    assert error_place(difference, "abcdef", "softmax") == "The third matrix is the first one minus softmax's matrix."
+    difference[:, 2] = 1
+    assert error_place(difference, ["a", "b", "*", "d", "e", "f"], "softmax") == (
+        r"95% of the squared error is in one column, the key “\*”."
+    )

@@ -36,7 +36,7 @@ def sizes(at):
 
 
 def test_a_first_visit_shows_a_head_in_which_the_inverse_matrix_lowers_the_error():
-    assert "the middle one (Z) makes the matrix error smaller" in spoken(visit("inside"))
+    assert "In this head, Z makes the matrix error smaller" in spoken(visit("inside"))
 
 
 def test_every_step_has_its_own_formula():

@@ -5,22 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from driver import board, charts, open_page, spoken, traces
+from driver import board, charts, numbers, open_page, spoken, traces
 from stories import data, figures, head
 
 import attention_core as ac
 from attention_core.analysis.matrix.inside import heads_closer_without_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import percent
-from pages.inside.headline import error_of_matrix, needs
+from pages.inside.headline import error_of_matrix
 from pages.inside.pictures import result_panels
 from pages.inside.stories import nystrom
 from pages.inside.words.nystrom import (
     blur_sentence,
     error_caption,
+    inverse_benefit,
     inverse_count,
     inverse_effect,
-    inverse_headline,
     inverse_sentence,
     inverse_size,
     inverted_sentence,
@@ -37,7 +37,7 @@ def open_story(**query):
 
 def test_the_captions_of_the_factors_are_their_shapes():
     drawn = board(open_story(step="2"), "inside.nystrom.1.factors")[1].values()
-    assert [(panel["title"], panel["caption"], values.shape) for panel, values in [*drawn][3:]] == [
+    assert [(panel["title"], panel["caption"], values.shape) for panel, values in [*drawn][:3]] == [
         ("L", "queries to landmarks\n24 × 6", (24, 6)),
         ("Z", "approximate inverse\n6 × 6", (6, 6)),
         ("R", "landmarks to keys\n6 × 24", (6, 24)),
@@ -46,7 +46,8 @@ def test_the_captions_of_the_factors_are_their_shapes():
 
 def test_the_factors_are_drawn_in_proportion_to_the_softmax_matrix():
     drawn = [*board(open_story(step="2"), "inside.nystrom.1.factors")[1].values()]
-    assert [panel["full_side"] for panel, _values in drawn] == [0, 0, 0, 24, 24, 24]
+    assert [panel["full_side"] for panel, _values in drawn] == [24, 24, 24, 0, 0]
+    assert [panel["sign"] for panel, _values in drawn] == ["", "×", "×", "=", "≈"]
 
 
 def test_the_exact_inverse_is_compared_with_iterations():
@@ -81,15 +82,14 @@ def test_the_matrix_and_its_reference_have_one_colour_scale_unless_one_would_be_
     assert own.caption == "the resulting matrix, on a colour scale of its own"
 
 
-def test_the_product_is_shown_with_and_without_the_inverse():
+def test_the_caption_of_the_product_is_its_error():
     drawn = [*board(open_story(step="2"), "inside.nystrom.1.factors")[1].values()]
     matrices = {panel["title"]: values for panel, values in drawn}
     captions = {panel["title"]: panel["caption"] for panel, _values in drawn}
     softmax = matrices["Softmax (target)"]
-    for title in ("A = L × Z × R", "L × R (without Z)"):
-        error = np.linalg.norm(matrices[title] - softmax) / np.linalg.norm(softmax)
-        assert captions[title] == error_caption(error) == f"matrix error {error:.0%}"
-    np.testing.assert_allclose(matrices["L × R (without Z)"], matrices["L"] @ matrices["R"], atol=1e-4)
+    error = np.linalg.norm(matrices["A"] - softmax) / np.linalg.norm(softmax)
+    assert captions["A"] == error_caption(error) == f"matrix error {error:.0%}"
+    np.testing.assert_allclose(matrices["A"], matrices["L"] @ matrices["Z"] @ matrices["R"], atol=1e-2)
 
 
 def test_the_heads_in_which_the_inverse_harms_are_counted():
@@ -206,18 +206,16 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     raised = heads_closer_without_inverse(step_data.qkv, step_data.attention)
     orange = negative_weights(step_data.weights)
     assert orange
-    assert step.findings == f"{inverse_count(raised, len(step_data.qkv.q))} {orange}"
-    assert step.headline == (
-        "Nyström replaces the softmax matrix with a product of three smaller ones. In this head, the middle one (Z) "
-        f"makes the matrix error smaller: {off:.0%} instead of {without:.0%}. {needs(step_data)}"
+    assert step.findings == (
+        f"In this head, Z makes the matrix error smaller: {off:.0%} instead of {without:.0%} without Z. "
+        f"{inverse_count(raised, len(step_data.qkv.q))} {orange}"
     )
+    assert step.headline == "Nyström replaces the softmax matrix with a product of three smaller ones."
     assert step.mechanism.startswith("Each landmark is an average of neighbouring tokens, so L and R both blur. Z is")
     similar = nystrom.steps(data(ac.get("nystrom", landmarks=6, method="kmeans")))[0]
     assert similar.mechanism.startswith("Each landmark is an average of similar tokens, so L and R both blur.")
     whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0]
-    assert whole.headline.startswith(
-        "Nyström replaces the softmax matrix with a product of three others. In this head, the middle one (Z) makes "
-    )
+    assert whole.headline == "Nyström replaces the softmax matrix with a product of three others."
     assert whole.mechanism.startswith("The product L × R without Z")
     assert whole.findings.startswith(
         "Every token is its own landmark, so no tokens are averaged and no information is lost."
@@ -243,7 +241,7 @@ def test_landmarks_discard_the_variance_within_them(method):
 
 
 def test_one_iteration_uses_the_singular():
-    words = ", M Z scales 2 of the 6 singular vectors of M by a factor of at least 0.9."
+    words = ", Z is almost exact (factor 0.9 or more) for 2 of the 6 singular vectors of M."
     assert f"After 1 iteration{words}" in inverted_sentence(2, 6, 1, 0.5, exact=False)
     assert f"After 2 iterations{words}" in inverted_sentence(2, 6, 2, 0.5, exact=False)
 
@@ -272,13 +270,13 @@ def test_one_landmark_is_called_the_only_one():
 @pytest.mark.parametrize(
     ("without", "effect"),
     [
-        (0.65, "makes the matrix error smaller: 43% instead of 65%"),
-        (0.4301, "hardly changes the matrix error: 43%"),
-        (0.4, "makes the matrix error larger: 43% instead of 40%"),
+        (0.65, "makes the matrix error smaller: 43% instead of 65% without Z"),
+        (0.4301, "hardly changes the matrix error: 43%, as without Z"),
+        (0.4, "makes the matrix error larger: 43% instead of 40% without Z"),
     ],
 )
 def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, effect):
-    assert inverse_headline(without, 0.43, averaged=True).endswith(f" In this head, the middle one (Z) {effect}.")
+    assert inverse_benefit(without, 0.43) == f"In this head, Z {effect}."
     reason = "Averaging tokens causes errors in L and R; the large entries of Z (up to ±10) amplify these errors."
     assert inverse_effect(without, 0.43, 10.4, averaged=True) == (reason if "larger" in effect else "")
 
@@ -291,17 +289,15 @@ def test_only_large_entries_enlarge_the_errors_of_averaging(largest, averaged):
 @pytest.mark.parametrize("inverse", ["iterative", "exact"])
 def test_the_singular_vectors_are_described_for_the_chosen_inverse(inverse):
     text = spoken(open_story(step="3", inside=f"nystrom~landmarks~6~inverse~{inverse}"), "caption")
-    assert ("Here, Z is the exact inverse of M, so M Z leaves every singular vector of M unchanged" in text) == (
-        inverse == "exact"
-    )
-    assert ("The exact inverse would leave every singular vector unchanged" in text) == (inverse == "iterative")
+    assert ("Z is the exact inverse of M here." in text) == (inverse == "exact")
+    assert ("iterations, Z is almost exact" in text) == (inverse == "iterative")
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "1 iteration, M Z would"), (2, "2 iterations, M Z would")])
+@pytest.mark.parametrize(("count", "words"), [(1, "1 iteration"), (2, "2 iterations")])
 def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words):
     assert inverted_sentence(2, 6, count, 0.5, exact=True).endswith(
-        f"is 0.50. With an approximate inverse from {words} scale 2 of the 6 singular vectors by a factor of at least "
-        "0.9."
+        f"After {words}, an approximate inverse would be almost exact (factor 0.9 or more) for 2 of the 6 singular "
+        "vectors. The smallest singular value is 0.50."
     )
 
 
@@ -319,3 +315,19 @@ def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words)
 def test_a_logarithmic_axis_has_at_least_three_ticks(values, percent, ticks):
     found = nystrom.round_ticks(values, percent=percent)
     assert (found and list(found.values())) == ticks
+
+
+@pytest.mark.parametrize("method", ["segment_means", "kmeans"])
+def test_the_bars_of_the_landmarks_add_up_to_the_discarded_variance(method):
+    at = open_story(step="1", inside=f"nystrom~landmarks~6~method~{method}")
+    (fields,) = charts(at)
+    shares = figures(spoken(at), r"discards ([\d.]+)% of the variance of the queries and ([\d.]+)%")
+    for bars, share in zip(fields["data"], shares, strict=True):
+        assert len(numbers(bars["y"])) == 6
+        assert sum(numbers(bars["y"])) == pytest.approx(share, abs=0.51)
+
+
+def test_the_first_and_the_last_error_of_the_inverse_are_written():
+    texts = traces(open_story(step="3"), 0)["iterative"]["text"]
+    assert all(texts[i] for i in (0, -1))
+    assert not any(texts[1:-1])
