@@ -76,6 +76,7 @@ def show(
             "transform": transform,
             "ceiling": 0.0,
             "unsigned": False,
+            "percent": False,
             "categories": None,
             "panel_size": panel_size,
             "pins": True,

@@ -35,6 +35,7 @@ def matrix_board(
     diverging: bool = False,
     ceiling: float = 0.0,
     unsigned: bool = False,
+    percent: bool = False,
     categories: Sequence[Category] | None = None,
     frame: int = 0,
     last_frame: int = 0,
@@ -70,6 +71,7 @@ def matrix_board(
         ceiling: the end of the shared scale if a value reaches it; larger values have a separate colour, explained in
             the legend. 0: the scale ends at the largest magnitude.
         unsigned: write numbers without their signs, on a board whose signs only select the side of the colour scale.
+        percent: write numbers as percentages.
         categories: for a board whose values are category numbers instead of magnitudes, the categories 1, 2, ... (at
             most 2047); scale and transform then have no effect.
         frame: the frame of the animation that the board shows, from 1; 0 for a board without an animation.
@@ -90,6 +92,7 @@ def matrix_board(
         "transform": transform,
         "ceiling": ceiling,
         "unsigned": unsigned,
+        "percent": percent,
         "categories": None if categories is None else [asdict(category) for category in categories],
         "panel_size": panel_size,
         "pins": on_pin is not None,

@@ -182,6 +182,7 @@ export interface BoardSettings {
   scale: "shared" | "panel";
   ceiling: number;
   unsigned: boolean; // numbers are written without their signs, which only select the side of the colour scale
+  percent: boolean; // numbers are written as percentages
   transform: Transform;
   categories: Category[] | null;
   panel_size: number;
@@ -203,6 +204,7 @@ export interface Appearance {
   categories: Category[] | null;
   ownScale: boolean;
   unsigned: boolean;
+  percent: boolean;
   scale(panel: Panel): Scale;
   table(panel: Panel): Uint32Array;
 }

@@ -182,6 +182,7 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
     hidden, difference = comparison.hidden, comparison.difference
     link, address = comparison.special_link
     view, n = comparison.view, comparison.chosen.qkv.m
+    signs = sign_note(comparison.matrices, difference=difference)
     rule = _("Each row is a query. The stronger the blue, the more it attends to the key in that column.")
 
     def redraw(attention: ac.Attention) -> Panel:
@@ -205,14 +206,15 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         above_ceiling=_("above softmax's maximum (up to {most})"),
         note=paragraph(
             effective_keys_note(comparison.matrices) if has_captions and not difference else "",
-            sign_note(comparison.matrices, difference=difference),
+            "" if difference else signs,
             scope_note("" if comparison.chosen.qkv.crosses else hidden, all_heads=comparison.view.head is None),
         ),
         text=export_metadata.own_text(),
         link=link,
         address=address,
-        reading="" if difference else paragraph(rule, _("Click a row to pin it.")),
-        touch_reading="" if difference else rule,
+        reading=signs if difference else paragraph(rule, _("Click a row to pin it.")),
+        touch_reading=signs if difference else rule,
+        percent=True,
         unit=comparison.unit,
     )
 
@@ -226,7 +228,13 @@ def _panel(attention: ac.Attention, compared: MatrixComparison, n: int, *, hidde
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        caption(attention, compared, difference=difference, hidden=hidden),
+        caption(
+            attention,
+            compared,
+            difference=difference,
+            hidden=hidden,
+            shared_scale=MatricesOptions.scale.value == "shared",
+        ),
         _values(compared, difference=difference),
         details=details(attention, compared, hidden=hidden),
         knob=knob,

@@ -167,7 +167,7 @@ def flatness(matrices: Mapping[Attention, MatrixComparison], subject: str) -> st
 
 
 def farthest_because_flat(name: str, compared: MatrixComparison, *, causal: bool) -> str:
-    """Return that linear attention is farthest from softmax because its rows are flat.
+    """Return that linear attention has the largest output error because its rows are flat.
 
     The text is empty if its error is much larger than that of equal weights, because flat rows then do not explain it.
     """
@@ -182,12 +182,12 @@ def farthest_because_flat(name: str, compared: MatrixComparison, *, causal: bool
         return ""
     if 0 < margin <= MAX_CLOSE_POINTS:
         return _(
-            "**{name}** is farthest from softmax (output error {error:.0%}, almost that of equal weights, {zero:.0%}), "
+            "**{name}** has the largest output error ({error:.0%}, almost that of equal weights, {zero:.0%}), "
             "because it has no exponential and weights keys more evenly.",
             **fields,
         )
     return _(
-        "**{name}** is farthest from softmax (output error {error:.0%}; with equal weights on {keys}: {zero:.0%}), "
+        "**{name}** has the largest output error ({error:.0%}; with equal weights on {keys}: {zero:.0%}), "
         "because it has no exponential and weights keys more evenly.",
         **fields,
     )

@@ -1,7 +1,7 @@
 """The table of the Matrices page: metrics of each variant's attention matrix and output on the current input."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from app.words.i18n import _, enumeration
 from app.words.labels import label, reference_name, setting_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.formatting import formatted, number
-from attention_core.metrics import Ranks
+from attention_core.metrics import Passport, Ranks
 from pages.matrices.comparison import Comparison
 from pages.matrices.options import MatricesOptions
 
@@ -54,19 +54,59 @@ def show(comparison: Comparison) -> None:
         for heading, part in parts.items():
             if heading:
                 st.markdown(heading)
-            rows = [{_("metric"): name} | {title: cells[name] for title, cells in columns.items()} for name in part]
+            rows = [
+                row
+                for group, members in _groups(part).items()
+                for row in [
+                    {_("metric"): f"**{group}**"} | dict.fromkeys(columns, ""),
+                    *(
+                        {_("metric"): name} | {title: cells[name] for title, cells in columns.items()}
+                        for name in members
+                    ),
+                ]
+            ]
             st.table(table(rows), border="horizontal", hide_index=True)
+    if with_ranks:
+        ranks = {label(a): cached.ranks(comparison.view, a).rank for a in comparison.matrices}
+        if text := rank_note(ranks, len(comparison.words)):
+            st.caption(text)
     st.caption(letters_note(comparison.matrices))
     for attention in comparison.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
 
 
+def _groups(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of rows by the heading of their group, in order, without empty groups."""
+    compared = {_(each.label) for each in Passport.columns().values() if each.compared}
+    headings = dict.fromkeys((_("reference"), _("output error"), *compared), _("Compared with the reference"))
+    headings |= dict.fromkeys((_("can be causal"), _("time")), _("Use and cost"))
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(headings.get(name, _("Weights")), []).append(name)
+    return groups
+
+
+def rank_note(ranks: Mapping[str, float], n: int) -> str:
+    """Return which variants' matrices have a low rank, and what this means; empty if no rank is low.
+
+    Args:
+        ranks: the rank of each variant's matrix, by its name.
+        n: number of tokens.
+    """
+    low = [_("{name} ({rank})", name=name, rank=number(rank)) for name, rank in ranks.items() if rank <= n / 2]
+    if not low:
+        return ""
+    return _("Low rank: {names}. That many rows determine all {n} rows of the matrix.", names=enumeration(low), n=n)
+
+
 def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | None, *, compares: bool) -> dict[str, str]:
     """Return the cells of a variant's column, by the names of the rows."""
     cells = {_("reference"): reference_name(attention)}
     metrics = [(record, *each) for record in (matrix.passport, ranks) if record for each in record.columns().items()]
-    shown = [metric for metric in metrics if compares or not metric[2].compared]
+    shown = [
+        metric for metric in metrics if (compares or not metric[2].compared) and metric[1] != "sparsity"
+    ]  # The evenness S repeats what the entropy says.
     if compares:
         cells[_("output error")] = formatted(matrix.output_error, ".1%")
     for record, name, column in sorted(shown, key=lambda metric: not metric[2].compared):

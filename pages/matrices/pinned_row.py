@@ -86,7 +86,7 @@ def show_bars(comparison: Comparison) -> None:
         key_title=_("key"),
         value_title=_("difference") if comparison.difference else _("weight"),
         masked=_("masked"),
-        percent=not comparison.difference,
+        percent=True,
     )
     st.markdown(
         bars_title(

@@ -48,7 +48,7 @@ def ranking(
     combined: Mapping[str, str] | None = None,
     loss: str = "",
 ) -> Finding:
-    """Return which variants come closest to their reference and which are farthest, in the same words in any order.
+    """Return which variants have the smallest and the largest output error, in the same words in any order.
 
     Variants whose error is not finite are not ranked but named.
 
@@ -57,7 +57,7 @@ def ranking(
         errors: at least one, all compared with this reference.
         causal: whether future keys are hidden, so that the baseline averages the values up to each query.
         described: variants whose error, and that of equal weights, another sentence says.
-        combined: sentences that a variant is farthest and why, by its name; used if they are below the figure.
+        combined: sentences that a variant has the largest error and why, by its name; used below the figure.
         loss: the weight that the closest variant masks, as `masked_weight` returns it.
     """
     ranked = sorted((each for each in errors if math.isfinite(each.error)), key=lambda each: each.name)
@@ -130,7 +130,7 @@ def _rank(
         compared = ""
     if loss and not is_close:
         closest = _(
-            "**{name} is closest to {against}. Its output error is still {error:.0%}: it {loss}.**",
+            "**{name} has the smallest output error compared with {against} (still {error:.0%}). It {loss}.**",
             name=smallest[0],
             loss=loss,
             **fields,
@@ -155,8 +155,8 @@ def _hardly_better(gain: float, **fields: object) -> str:
 def _closest(names: Sequence[str], **fields: object) -> str:
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
-        "**{names} is closest to {against} (output error: {error:.0%}).**",
-        "**{names} are closest to {against} (output error: {error:.0%}).**",
+        "**{names} has the smallest output error compared with {against} ({error:.0%}).**",
+        "**{names} have the smallest output error compared with {against} ({error:.0%}).**",
         **values,
     )
 
@@ -165,8 +165,8 @@ def _closest_but_far(names: Sequence[str], **fields: object) -> str:
     """Return which variants have the smallest error, and that it is not small."""
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
-        "**{names} is closest to {against}, but its output error is still {error:.0%}.**",
-        "**{names} are closest to {against}, but their output error is still {error:.0%}.**",
+        "**{names} has the smallest output error compared with {against}, but it is still {error:.0%}.**",
+        "**{names} have the smallest output error compared with {against}, but it is still {error:.0%}.**",
         **values,
     )
 
@@ -174,8 +174,8 @@ def _closest_but_far(names: Sequence[str], **fields: object) -> str:
 def _farthest(names: Sequence[str], **fields: object) -> str:
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
-        "**{names} is farthest from {against} (output error: {most:.0%}).**",
-        "**{names} are farthest from {against} (output error: {most:.0%}).**",
+        "**{names} has the largest output error compared with {against} ({most:.0%}).**",
+        "**{names} have the largest output error compared with {against} ({most:.0%}).**",
         **values,
     )
 

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, clauses, end_sentence, enumeration, paragraph, quote
 from app.words.labels import every_key, reference_name, sentence_name
@@ -10,7 +12,7 @@ from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
 from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, KeyWeight
 from attention_core.attention import Attention
-from attention_core.formatting import format_readable, formatted, span
+from attention_core.formatting import format_readable, formatted, percent, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
 from pages.matrices.headline import NYSTROM
 from pages.matrices.ranking import in_percent
@@ -70,11 +72,13 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
     )
 
 
-def caption(attention: Attention, compared: MatrixComparison, *, difference: bool, hidden: str = "") -> str:
+def caption(
+    attention: Attention, compared: MatrixComparison, *, difference: bool, hidden: str = "", shared_scale: bool = False
+) -> str:
     """Return the lines under a panel's title: output error, effective keys, and the reference if it is not softmax.
 
     A panel with the difference from the reference has no effective keys. Other panels also have the weight on special
-    tokens that are ``hidden``.
+    tokens that are ``hidden``, and a hint if all weights look alike on a ``shared_scale``.
     """
     metrics = compared.passport
     if not math.isfinite(metrics.row_sum_max):
@@ -88,6 +92,9 @@ def caption(attention: Attention, compared: MatrixComparison, *, difference: boo
         lines.append(_("reference {reference}", reference=reference_name(attention)))
     if hidden and not difference and compared.left_out > 0:
         lines.append(_("{share:.0%} of the weight is not drawn", share=compared.left_out))
+    largest = float(np.nanmax(np.abs(compared.weights)))
+    if shared_scale and not difference and largest < min(SMALL_WEIGHT, EVEN_RATIO / compared.weights.shape[-1]):
+        lines.append(_("weights up to {largest}: see Display → Per panel", largest=percent(largest)))
     return "\n".join(lines)
 
 
@@ -153,8 +160,8 @@ def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
     signed = dict.fromkeys(_(a.title) for a, each in finite.items() if each.negative_mass > NEGATIVE_TOLERANCE)
     return paragraph(
         _n(
-            "{n} effective key: on average, a query's weight is spread as widely as if it were on {n} key.",
-            "{n} effective keys: on average, a query's weight is spread as widely as equal weights on {n} keys.",
+            "{n} effective key: the weights are spread as if each query attended equally to {n} key.",
+            "{n} effective keys: the weights are spread as if each query attended equally to {n} keys.",
             n=n,
         ),
         _("For {names}, negative weights count by absolute value.", names=enumeration(signed)) if signed else "",
@@ -209,8 +216,10 @@ def largest_changes(
 ) -> str:
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     if not (losses or gains):
-        return _("every weight is within {least} of its value in {against}", least=MIN_SHOWN_WEIGHT, against=reference)
-    words = _("largest changes: {keys}", keys=_key_list([*losses, *gains], tokens, "+.2f"))
+        return _(
+            "every weight is within {least:.1%} of its value in {against}", least=MIN_SHOWN_WEIGHT, against=reference
+        )
+    words = _("largest changes: {keys}", keys=_key_list([*losses, *gains], tokens, "+.0%"))
     return (
         words if reference == _(REFERENCE) else _("{words} (compared with {against})", against=reference, words=words)
     )
@@ -272,13 +281,13 @@ def head_findings(scores: Sequence[HeadScores]) -> str:
     }
     if (previous.layer, previous.head) == (sink.layer, sink.head):
         return _(
-            "**Layer {layer}, head {head}** attends most both to the previous token (weight {previous:.2f}) and to the "
-            "first token shown (weight {sink:.2f}).",
+            "**Layer {layer}, head {head}** attends most both to the previous token (weight {previous:.0%}) and to the "
+            "first token shown (weight {sink:.0%}).",
             **fields,
         )
     return _(
-        "**Layer {layer}, head {head}** attends most to the previous token (weight {previous:.2f}), and "
-        "**layer {other_layer}, head {other_head}** to the first token shown (weight {sink:.2f}).",
+        "**Layer {layer}, head {head}** attends most to the previous token (weight {previous:.0%}), and "
+        "**layer {other_layer}, head {other_head}** to the first token shown (weight {sink:.0%}).",
         **fields,
     )
 
@@ -294,7 +303,12 @@ def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
         )
     if math.isnan(value):
         return _("The score “{score}” needs at least two tokens.", score=_(score))
-    values = {"layer": first.layer, "head": first.head, "value": format_readable(value, 2)}
+    is_weight = score_name in ("induction", "previous", "sink")
+    values = {
+        "layer": first.layer,
+        "head": first.head,
+        "value": percent(value) if is_weight else format_readable(value, 2),
+    }
     sentences = {
         "induction": _(
             "**Layer {layer}, head {head}** ranks first: on average, a repeated token gives {value} of its "

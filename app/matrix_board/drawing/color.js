@@ -39,10 +39,11 @@ function toSuperscript(size) {
 /**
  * Return a tick's number without trailing zeros.
  * @param {number} value
+ * @param {boolean} [percent]
  */
-export function formatTick(value) {
-  const text = formatNumber(value);
-  return text.includes(".") ? text.replace(/\.?0+(?=\u00a0|$)/, "") : text;
+export function formatTick(value, percent = false) {
+  const text = formatNumber(percent ? 100 * value : value);
+  return (text.includes(".") ? text.replace(/\.?0+(?=\u00a0|$)/, "") : text) + (percent && value ? "%" : "");
 }
 
 /**

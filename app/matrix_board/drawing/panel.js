@@ -244,9 +244,9 @@ function drawBorders(pen, panel, geometry, colour) {
  * @param {Scale} scale
  * @param {Appearance} appearance
  */
-export function beyondItems({ top, over, under }, { texts, palette }) {
+export function beyondItems({ top, over, under }, { texts, palette, percent }) {
   const fillTemplate = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ largest) =>
-    fill(template, { end: formatTick(end), most: formatTick(largest) });
+    fill(template, { end: formatTick(end, percent), most: formatTick(largest, percent) });
   return [
     over ? { text: fillTemplate(texts.over, top, over), colour: css(palette.over) } : null,
     under ? { text: fillTemplate(texts.under, -top, under), colour: css(palette.under) } : null,
@@ -325,7 +325,7 @@ export const noteText = (pooled, { texts }) =>
  * @param {Scale} scale
  * @param {Appearance} appearance
  */
-function drawBar(pen, x, y, width, scale, { theme, palette, unsigned }) {
+function drawBar(pen, x, y, width, scale, { theme, palette, unsigned, percent }) {
   const hasZeroBox = scale.transform === "log" && !scale.signed; // a logarithmic axis has no zero, so zero has a box next to it
   const start = x + (hasZeroBox ? 20 : 0);
   const length = width - (hasZeroBox ? 20 : 0);
@@ -344,8 +344,8 @@ function drawBar(pen, x, y, width, scale, { theme, palette, unsigned }) {
   for (const magnitude of tickMagnitudes(scale)) {
     const under = hasZeroBox && magnitude === scale.floor && scale.smallest < scale.floor ? "≤" : "";
     const position = scale.position(magnitude);
-    barTicks.push({ tickX: xOf(position, 1), label: under + formatTick(magnitude) });
-    if (scale.signed) barTicks.push({ tickX: xOf(position, -1), label: formatTick(unsigned ? magnitude : -magnitude) });
+    barTicks.push({ tickX: xOf(position, 1), label: under + formatTick(magnitude, percent) });
+    if (scale.signed) barTicks.push({ tickX: xOf(position, -1), label: formatTick(unsigned ? magnitude : -magnitude, percent) });
   }
   /** @type {[number, number][]} */
   const usedSpans = [];

@@ -344,6 +344,7 @@ export class Board {
       categories,
       ownScale,
       unsigned: settings.unsigned,
+      percent: settings.percent,
       scale,
       table: (panel) => {
         const name = [categories ? JSON.stringify([categories, settings.frame]) : scale(panel).name, panel.unit, theme.mode].join();
@@ -422,8 +423,8 @@ export class Board {
     const height = this.legendHeight(ruler, width - 2, omitted);
     this.drawLegend(preparePen(this.legend, width, height, this.theme.font), 1, 0, width - 2, omitted);
     const { sharedScale, appearance } = this;
-    const end = sharedScale ? formatTick(sharedScale.top) : "";
-    const start = !sharedScale?.signed ? "0" : appearance.unsigned ? `${end} … 0` : formatTick(-sharedScale.top);
+    const end = sharedScale ? formatTick(sharedScale.top, appearance.percent) : "";
+    const start = !sharedScale?.signed ? "0" : appearance.unsigned ? `${end} … 0` : formatTick(-sharedScale.top, appearance.percent);
     const name = appearance.categories
       ? legendText(legendItems(appearance, this.maskedLabel))
       : sharedScale && `${legendName(sharedScale, appearance)}: ${start} … ${end}`;

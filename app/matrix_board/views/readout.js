@@ -20,7 +20,8 @@ export function cellText(panel, row, col, settings) {
   if (settings.categories) return categoryName(code, panel.unit, settings);
   const size = code & 0x7fff; // codes below 1024 are subnormal numbers, which have fewer digits
   const value = HALF[settings.unsigned ? size : code] * panel.unit;
-  return formatNumber(value, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
+  const digits = size >= 1000 ? 3 : size >= 100 ? 2 : 1;
+  return settings.percent ? `${formatNumber(100 * value, digits)}%` : formatNumber(value, digits);
 }
 
 export class Readout {

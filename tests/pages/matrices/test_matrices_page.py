@@ -108,7 +108,7 @@ def test_no_variant_is_called_closest_if_all_are_equal():
     at = open_matrices(input="synthetic", n=1)
     shown = " ".join(m.value for m in at.markdown)
     assert "**All variants have an output error of 0% compared with softmax.**" in shown
-    assert "closest" not in shown
+    assert "smallest" not in shown
 
 
 OWN = ("softmax", "local", "reformer")
@@ -127,7 +127,7 @@ def test_variants_with_another_reference_are_named_and_not_ranked(view):
     text = spoken(at)
     assert re.search(r"\*\*Local with window 16 has an output error of \d+% compared with softmax\.", text)
     assert "**Reformer with 2 rounds has an output error of 0% compared with shared-QK softmax." in text
-    assert "closest" not in text
+    assert "smallest" not in text
     table = metrics(at)
     assert table["reference"].tolist() == ["softmax", "softmax", "shared-QK softmax"]
     assert ac.variant("reformer").note in " ".join(c.value for c in at.caption)
@@ -136,7 +136,7 @@ def test_variants_with_another_reference_are_named_and_not_ranked(view):
     assert "shared-QK" not in captions["local"]
     if view == "difference":
         assert captions["local"].startswith("output error ")
-        assert "Blue: more weight than the reference gives." in settings(at)["texts"]["note"]
+        assert "Blue: more weight than the reference gives." in settings(at)["texts"]["reading"]
 
 
 def test_a_variant_is_compared_with_its_own_reference():
@@ -166,7 +166,7 @@ def test_hidden_special_tokens_are_not_counted():
     share = re.search(r"\n(\d+)% of the weight is not drawn$", panel_captions(at)["softmax"])[1]
     assert f"{read_percent(metrics(at)['weight on [CLS] and [SEP]'].item()):.0%}" == f"{share}%"
     whole, rest = (list(table.value["metric"]) for table in at.table)
-    assert whole == ["row sums", "weight on [CLS] and [SEP]"]
+    assert whole == ["**Weights**", "row sums", "weight on [CLS] and [SEP]"]
     assert "entropy (nats)" in rest
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
@@ -243,10 +243,8 @@ def test_the_headline_names_the_closest_variant():
     assert errors[first] < zero
     text = spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
     still = errors[first] > zero / 2
-    closest = f"**{sentence_name(first)} is closest to softmax" + (
-        f". Its output error is still {errors[first]:.0%}: it masks "
-        if still
-        else f" (output error: {errors[first]:.0%}).**"
+    closest = f"**{sentence_name(first)} has the smallest output error compared with softmax " + (
+        f"(still {errors[first]:.0%}). It masks " if still else f"({errors[first]:.0%}).**"
     )
     hardly = f"({errors[last]:.0%}) is hardly smaller than that of equal weights on all keys ({zero:.0%})."
     assert closest in text.partition(f"The output error of **{sentence_name(last)}** {hardly}")[0]
@@ -458,7 +456,7 @@ def test_the_largest_changes_equal_the_numbers_of_the_panel():
     assert strips(at)[2]["linear"] == f"top keys: {'; '.join(texts)}"
     difference = open_matrices(**options, variants=(PLAIN, LINEAR), view="difference")
     assert list(strips(difference)[2]) == ["linear"]
-    assert f"largest changes: “t{lost}” −{-change:.2f}" in strips(difference)[2]["linear"]
+    assert f"largest changes: “t{lost}” −{-change:.0%}" in strips(difference)[2]["linear"]
 
 
 def test_a_link_with_a_coloured_variant_unfolds_its_text():

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 import attention_core as ac
@@ -18,6 +19,7 @@ from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.matrices import ranking as rankings
 from pages.matrices.headline import findings, flatness, is_masked_softmax, lost_weight, negative_weights
+from pages.matrices.numbers import rank_note
 from pages.matrices.ranking import VariantError
 from pages.matrices.words import (
     bars_title,
@@ -56,15 +58,17 @@ def make_errors(zero=0.95, **errors):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_closest_and_the_farthest_variants_are_named(order):
+def test_the_variants_with_the_smallest_and_largest_error_are_named(order):
     given = make_errors(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert ranking("softmax", given) == (
-        "**Near is closest to softmax (output error: 12%).** **Far is farthest from softmax (output error: 178%).** "
+        "**Near has the smallest output error compared with softmax (12%).** **Far has the largest output error "
+        "compared with softmax (178%).** "
         "The output error of **Far** (178%) is larger than that of equal weights on all keys (95%)."
     )
     assert ranking("softmax", make_errors(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
-        "**Near is closest to softmax (output error: 12%).** "
-        "**Far is farthest from softmax (output error: 178%).** Equal weights on all keys would have an output "
+        "**Near has the smallest output error compared with softmax (12%).** "
+        "**Far has the largest output error compared with softmax (178%).** Equal weights on all keys would have an "
+        "output "
         "error of 190%."
     )
 
@@ -74,7 +78,8 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     given = make_errors(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
     texts = {ranking("softmax", list(order)) for order in itertools.permutations(given)}
     assert texts == {
-        "**Near is closest to softmax (output error: 12%).** **Far is farthest from softmax (output error: 178%).** "
+        "**Near has the smallest output error compared with softmax (12%).** **Far has the largest output error "
+        "compared with softmax (178%).** "
         "No error can be computed for **Also and Broken**, because some values are not finite. Use smaller queries and "
         "keys. The output error of **Far** (178%) is larger than that of equal weights on all keys (95%)."
     }
@@ -87,8 +92,9 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
 def test_errors_that_round_alike_are_not_ranked():
     words = ranking("softmax", make_errors(A=0.121, B=0.119, C=0.5, D=0.502))
     assert words == (
-        "**A and B are closest to softmax (output error: 12%).** "
-        "**C and D are farthest from softmax (output error: 50%).** Equal weights on all keys would have an output "
+        "**A and B have the smallest output error compared with softmax (12%).** "
+        "**C and D have the largest output error compared with softmax (50%).** Equal weights on all keys would "
+        "have an output "
         "error of 95%."
     )
 
@@ -115,7 +121,7 @@ def test_errors_that_round_alike_are_not_ranked():
 )
 def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
     text = ranking("softmax", make_errors(A=0.5, **far))
-    assert text.startswith("**A is closest to softmax, but its output error is still 50%.** **C")
+    assert text.startswith("**A has the smallest output error compared with softmax, but it is still 50%.** **C")
     assert text.endswith(f" {words}")
 
 
@@ -152,16 +158,17 @@ def test_the_baseline_of_causal_attention_averages_the_values_so_far():
 @pytest.mark.parametrize(("least", "gain"), [(0.89, None), (0.9, "much "), (0.94, "much "), (0.951, ""), (1.2, "")])
 def test_no_variant_is_close_if_equal_weights_are_as_close(least, gain):
     words = ranking("softmax", make_errors(A=least, B=1.78))
-    farthest = "**B is farthest from softmax (output error: 178%).**"
+    farthest = "**B has the largest output error compared with softmax (178%).**"
     if gain is None:
         assert words == (
-            f"**A is closest to softmax, but its output error is still {least:.0%}.** {farthest} The output error of "
+            f"**A has the smallest output error compared with softmax, but it is still {least:.0%}.** {farthest} The "
+            f"output error of "
             "**B** (178%) is larger than that of equal weights on all keys (95%)."
         )
     else:
         assert words == (
             f"**No variant is {gain}better than equal weights on all keys (95% output error).** "
-            f"**A is closest to softmax (output error: {least:.0%}).** {farthest}"
+            f"**A has the smallest output error compared with softmax ({least:.0%}).** {farthest}"
         )
 
 
@@ -251,8 +258,8 @@ def test_a_panels_caption_has_the_weight_on_hidden_tokens(left_out, difference, 
 
 def test_the_first_number_of_effective_keys_is_explained():
     sharp, wide = make_compared("softmax", entropy=0.1, negative_mass=0), make_compared("linear", entropy=2.0)
-    one = "1 effective key: on average, a query's weight is spread as widely as if it were on 1 key."
-    seven = "7 effective keys: on average, a query's weight is spread as widely as equal weights on 7 keys."
+    one = "1 effective key: the weights are spread as if each query attended equally to 1 key."
+    seven = "7 effective keys: the weights are spread as if each query attended equally to 7 keys."
     assert effective_keys_note(dict([sharp])) == one
     for shares, names in (((0, 0), ""), ((0.1, 0), "Nyström"), ((0.1, 0.1), "Nyström and Performer")):
         signed = [
@@ -301,17 +308,20 @@ def test_a_panel_reports_weights_that_are_not_finite():
 @pytest.mark.parametrize(("error", "close"), [(0.47, True), (0.48, False)])
 def test_the_smallest_error_is_called_large_above_half_of_that_of_equal_weights(error, close):
     text = ranking("softmax", make_errors(Near=error, Far=0.9))
-    still = f"**Near is closest to softmax, but its output error is still {error:.0%}.** "
-    assert text.startswith(f"**Near is closest to softmax (output error: {error:.0%}).** " if close else still)
+    still = f"**Near has the smallest output error compared with softmax, but it is still {error:.0%}.** "
+    assert text.startswith(
+        f"**Near has the smallest output error compared with softmax ({error:.0%}).** " if close else still
+    )
     both = ranking("softmax", make_errors(Near=error, Also=error, Far=0.9))
-    assert ("**Also and Near are closest to softmax, but their output error is still" in both) != close
+    assert ("**Also and Near have the smallest output error compared with softmax, but it is still" in both) != close
 
 
 def test_variants_no_better_than_equal_weights_are_ranked():
     given = make_errors(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert ranking("softmax", given) == (
         "**No variant is better than equal weights on all keys (50% output error).** "
-        "**Near is closest to softmax (output error: 62%).** **Far is farthest from softmax (output error: 178%).**"
+        "**Near has the smallest output error compared with softmax (62%).** **Far has the largest output error "
+        "compared with softmax (178%).**"
     )
 
 
@@ -324,8 +334,9 @@ def test_the_headline_compares_output_errors_with_equal_weights():
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
     assert headline(errors).startswith(
-        "**Local with window 16 is closest to softmax (output error: 30%).** "
-        "**Linear is farthest from softmax (output error: 70%).** Equal weights on all keys would have an output "
+        "**Local with window 16 has the smallest output error compared with softmax (30%).** "
+        "**Linear has the largest output error compared with softmax (70%).** Equal weights on all keys would have "
+        "an output "
         "error of 90%."
     )
 
@@ -361,33 +372,37 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
         for a, numbers in compared.items()
     }
     window = "masks 26% of softmax's weight."
-    closest = f"**Local with window 16 is closest to softmax. Its output error is still 49%: it {window}**"
+    closest = f"**Local with window 16 has the smallest output error compared with softmax (still 49%). It {window}**"
     no_better = (
         "**No variant is better than equal weights on all keys (84% output error).** "
-        "**Local with window 16 is closest to softmax (output error: 86%).**"
+        "**Local with window 16 has the smallest output error compared with softmax (86%).**"
     )
-    farthest = "**Linear** is farthest from softmax"
+    farthest = "**Linear** has the largest output error"
     because = "because it has no exponential and weights keys more evenly."
     other = f"; with equal weights on all keys: 84%), {because}"
     almost = f", almost that of equal weights, 84%), {because}"
     expected = {
-        (0.82, 0.49): f"{closest} {farthest} (output error 82%{almost}",
-        (0.79, 0.49): f"{closest} {farthest} (output error 79%{almost}",
-        (0.78, 0.49): f"{closest} {farthest} (output error 78%{other}",
-        (0.6, 0.49): f"{closest} {farthest} (output error 60%{other}",
-        (0.84, 0.49): f"{closest} {farthest} (output error 84%{other}",
-        (0.89, 0.49): f"{closest} {farthest} (output error 89%{other}",
-        (0.9, 0.49): f"{closest} Linear is farthest from softmax (output error: 90%). **Linear** {flat} Its error is "
-        "90% (with equal weights on all keys: 84%).",
+        (0.82, 0.49): f"{closest} {farthest} (82%{almost}",
+        (0.79, 0.49): f"{closest} {farthest} (79%{almost}",
+        (0.78, 0.49): f"{closest} {farthest} (78%{other}",
+        (0.6, 0.49): f"{closest} {farthest} (60%{other}",
+        (0.84, 0.49): f"{closest} {farthest} (84%{other}",
+        (0.89, 0.49): f"{closest} {farthest} (89%{other}",
         (
-            0.4,
+            0.9,
             0.49,
-        ): "**Linear is closest to softmax (output error: 40%).** **Local with window 16 is farthest from softmax "
-        "(output error: 49%).** Equal weights on all keys would have an output error of 84%. "
+        ): f"{closest} Linear has the largest output error compared with softmax (90%). **Linear** {flat} Its error is "
+        "90% (with equal weights on all keys: 84%).",
+        (0.4, 0.49): "**Linear has the smallest output error compared with softmax (40%).** "
+        "**Local with window 16 has the largest output error compared with softmax (49%).** Equal weights "
+        "on all keys would have an output error of 84%. "
         f"**Linear** {flat} **Local** {window}",
-        (0.99, 0.86): f"{no_better} **Linear is farthest from softmax (output error: 99%).** **Linear** {flat} Its "
+        (
+            0.99,
+            0.86,
+        ): f"{no_better} **Linear has the largest output error compared with softmax (99%).** **Linear** {flat} Its "
         f"error is 99% (with equal weights on all keys: 84%). **Local** {window}",
-        (0.89, 0.86): f"{no_better} {farthest} (output error 89%{other} **Local** {window}",
+        (0.89, 0.86): f"{no_better} {farthest} (89%{other} **Local** {window}",
     }
     assert headline(compared) == expected[linear, local]
 
@@ -421,20 +436,20 @@ def test_variants_that_are_equally_close_are_each_explained_by_name():
 
 def test_variants_that_are_equally_far_are_all_named():
     text = explained((ac.get("local"), 0.3), (ac.get("linear"), 0.7), (ac.get("cosine"), 0.7))
-    assert "**Cosine and Linear are farthest from softmax (output error: 70%).**" in text
+    assert "**Cosine and Linear have the largest output error compared with softmax (70%).**" in text
 
 
 def test_the_cause_of_the_smallest_error_is_not_repeated_for_another_reference():
     pair = [(ac.get("reformer", rounds=rounds), error) for rounds, error in ((1, 0.2), (2, 0.1))]
     text = explained((ac.get("local"), 0.3), (ac.get("linear"), 0.7), *pair)
-    assert "closest to shared-QK softmax" in text
+    assert "smallest output error compared with shared-QK softmax" in text
     assert text.count(WINDOW) == 1
 
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf])
 def test_a_variant_without_a_finite_error_takes_no_explanation_from_the_others(broken):
     text = explained((ac.get("linear"), broken), (ac.get("local"), 0.3), (ac.get("atrous"), 0.7))
-    assert "**Local with window 16 is closest to softmax (output error: 30%).**" in text
+    assert "**Local with window 16 has the smallest output error compared with softmax (30%).**" in text
     assert all(f"**{name}** {WINDOW}" in text for name in ("Local", "Atrous"))
 
 
@@ -614,14 +629,14 @@ def test_a_row_of_nearly_equal_weights_names_no_key(weight, keys, text):
 
 def test_the_largest_changes_of_weight_are_listed():
     losses, gains = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
-    both = "largest changes: “cat” −0.21; “the” +0.04; “the (2)” +0.03"
+    both = "largest changes: “cat” −21%; “the” +4%; “the (2)” +3%"
     assert largest_changes(losses, gains, TOKENS, "softmax") == both
-    assert largest_changes(losses, [], TOKENS, "softmax") == "largest changes: “cat” −0.21"
-    assert largest_changes([], gains, TOKENS, "softmax") == "largest changes: “the” +0.04; “the (2)” +0.03"
-    assert largest_changes([], [], TOKENS, "softmax") == "every weight is within 0.005 of its value in softmax"
+    assert largest_changes(losses, [], TOKENS, "softmax") == "largest changes: “cat” −21%"
+    assert largest_changes([], gains, TOKENS, "softmax") == "largest changes: “the” +4%; “the (2)” +3%"
+    assert largest_changes([], [], TOKENS, "softmax") == "every weight is within 0.5% of its value in softmax"
     assert largest_changes(losses, gains, TOKENS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
     assert largest_changes([], [], TOKENS, "shared-QK softmax") == (
-        "every weight is within 0.005 of its value in shared-QK softmax"
+        "every weight is within 0.5% of its value in shared-QK softmax"
     )
 
 
@@ -639,9 +654,9 @@ def test_a_head_is_described_by_all_scores_with_dashes_for_undefined_ones():
 @pytest.mark.parametrize(
     ("by", "words"),
     [
-        ("induction", "on average, a repeated token gives 0.25 of its weight to the tokens that followed"),
-        ("previous", "on average, a query gives 0.25 of its weight to the previous token"),
-        ("sink", "on average, a query gives 0.25 of its weight to the first token shown"),
+        ("induction", "on average, a repeated token gives 25% of its weight to the tokens that followed"),
+        ("previous", "on average, a query gives 25% of its weight to the previous token"),
+        ("sink", "on average, a query gives 25% of its weight to the first token shown"),
         ("entropy", "has the lowest entropy: 0.25 nats, averaged over queries"),
         ("distance", "has the shortest mean distance between query and key: 0.25 tokens"),
     ],
@@ -655,12 +670,12 @@ def test_the_head_that_comes_first_is_named_with_its_score(by, words):
 def test_the_heads_that_attend_most_to_the_previous_and_to_the_first_token_are_named():
     first, second = head(previous=0.9), dataclasses.replace(head(sink=0.75), layer=5, head=1)
     assert head_findings([first, second]) == (
-        "**Layer 4, head 7** attends most to the previous token (weight 0.90), and **layer 5, head 1** to the first "
-        "token shown (weight 0.75)."
+        "**Layer 4, head 7** attends most to the previous token (weight 90%), and **layer 5, head 1** to the first "
+        "token shown (weight 75%)."
     )
     assert head_findings([head(previous=0.9, sink=0.75), dataclasses.replace(second, sink=0.1)]) == (
-        "**Layer 4, head 7** attends most both to the previous token (weight 0.90) and to the first token shown "
-        "(weight 0.75)."
+        "**Layer 4, head 7** attends most both to the previous token (weight 90%) and to the first token shown "
+        "(weight 75%)."
     )
     assert head_findings([first]) == ""
     assert head_findings([head(previous=math.nan), head(previous=math.nan)]) == ""
@@ -690,3 +705,22 @@ def test_the_title_of_bars_says_what_orange_means_if_a_bar_is_orange():
 def test_undefined_scores_are_explained():
     assert "no token repeats with another token in between" in top_head([head(induction=math.nan)], "induction")
     assert top_head([head(sink=math.nan)], "sink") == "The score “first-token sink” needs at least two tokens."
+
+
+@pytest.mark.parametrize(
+    ("largest", "shared", "hinted"), [(0.019, True, True), (0.021, True, False), (0.019, False, False)]
+)
+def test_a_panel_without_visible_structure_has_a_hint_on_a_shared_scale(largest, shared, hinted):
+    attention, compared = make_compared("linear", entropy=1.0, **WHOLE)
+    weights = np.full((100, 100), 0.01)
+    weights[0, 0] = largest
+    flat = dataclasses.replace(compared, weights=weights)
+    lines = caption(attention, flat, difference=False, shared_scale=shared)
+    assert lines.endswith("\nweights up to 1.9%: see Display → Per panel") == hinted
+    assert "see Display" not in caption(attention, flat, difference=True, shared_scale=True)
+
+
+@pytest.mark.parametrize(("rank", "words"), [(12, True), (13, False)])
+def test_variants_of_low_rank_are_named(rank, words):
+    text = "Low rank: Nyström (12). That many rows determine all 24 rows of the matrix."
+    assert rank_note({"Softmax": 24.0, "Nyström": rank}, 24) == (text if words else "")
