@@ -54,12 +54,9 @@ def _settings(question: Question) -> list[str]:
 
 
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
-    distance = _(
-        "In the copying test, the token to copy is {n} tokens back. A smaller window does not reach it.",
-        n=swap.COPY_DISTANCE,
-    )
+    windows = [point.x for points in _lines(question, rows).values() for point in points]
     return paragraph(
-        distance if _settings(question) == [setting_name("window")] else "",
+        reaching_window(windows) if _settings(question) == [setting_name("window")] else "",
         _(
             "A variant preserves perplexity if its perplexity is at most {same:g} times that of the original model. It "
             "preserves copying if it loses at most {copied:.0%} of the gain from copying.",
@@ -69,6 +66,15 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
         _("The gain from copying is the loss of a token on its first occurrence minus the loss on its copy."),
         words.results_origin(rows),
     )
+
+
+def reaching_window(windows: Sequence[float]) -> str:
+    """Return the sentence about the smallest tested window that reaches the token to copy."""
+    distance = _("In the copying test, the token to copy is {n} tokens back.", n=swap.COPY_DISTANCE)
+    least = min((each for each in windows if each >= swap.COPY_DISTANCE), default=None)
+    if least is None:
+        return distance
+    return paragraph(distance, _("The smallest tested window that reaches it is {least:.0f}.", least=least))
 
 
 def by_budget(rows: Sequence[SwapRow], word: str) -> list[CurvePoint]:

@@ -143,7 +143,7 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
             for name, phrase in phrases.items()
         ),
         _(
-            "**With {names}, the generated text differs from the original model's at the first token.**",
+            "**With {names}, the model continues with another text from the first token on.**",
             names=words.listed_names(other, len(changed)),
         )
         if other

@@ -26,13 +26,20 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     largest = max(float(np.nanmax(strip.positions)) for strip in strips)
     figure = heat(
         [replace(strip, positions=strip.positions / largest) for strip in strips],
-        {share: number(share * largest, 3) for share in (0, 0.5, 1)},
+        {loss / largest: text for loss, text in loss_ticks(largest).items()},
         dark=st.context.theme.type == "dark",
         x_title=_("position in the repetition (tokens)"),
         scale=_("loss of the repeated token (nats)"),
     )
     message = _("Strips: the loss of each repeated token, in the original model and with each variant")
     chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
+
+
+def loss_ticks(largest: float) -> dict[float, str]:
+    """Return the ticks of losses up to ``largest``, with the loss of a uniform guess if it is among them."""
+    if largest < words.GUESS_LOSS:
+        return {loss: number(loss, 3) for loss in (0, largest / 2, largest)}
+    return {0: "0", 5: "5", words.GUESS_LOSS: _("{loss:.1f} (uniform guess)", loss=words.GUESS_LOSS)}
 
 
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:

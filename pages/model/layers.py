@@ -68,7 +68,10 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
             random=display_name(BASELINES[1]),
         ),
         better_than_blind(lines) if _single(question) else undrawn_floors(lines, question.words),
-        _("Copying: one random sequence of {n} tokens, given twice in a row.", n=swap.PERIOD),
+        _(
+            "The ability to copy is how much lower the loss is when the model reads {n} random tokens a second time.",
+            n=swap.PERIOD,
+        ),
         words.results_origin(rows),
     )
 

@@ -115,12 +115,26 @@ def settings_summary() -> str:
     return text if view == "layers" else f"{text} · {now.layers_text}"
 
 
+def heading() -> str:
+    """Return the page's question, with the model of a view that measures another model."""
+    view = ModelOptions.view.value
+    if view == "encoder":
+        return _(
+            "What happens to the sentence model {model} when you replace its attention?",
+            model=model_title(embedding.ENCODER),
+        )
+    if view == "trained":
+        return _("What happens to a tiny trained model when you replace its attention?")
+    return _(PAGE.question)
+
+
 PAGE = Page(
     title=N_("Model"),
     icon=":material/psychology:",
     section="Measure",
     rank=4,
     question=N_("What happens to a model when you replace its attention?"),
+    heading=heading,
     options=ModelOptions,
     measures=MEASURES,
     top=top,

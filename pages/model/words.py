@@ -97,10 +97,11 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
     counted, worse = N_("Both variants see at most {n} tokens."), most
     if most.hidden.window == least.hidden.window == most.hidden.max_keys - 1:
         worse = replace(most, name=_n("a window of {n} token", "a window of {n} tokens", n=most.hidden.window))
-        better = _("**With the first token also visible (an attention sink), it rises only to {low}.**", low=low)
+        better = _(
+            "**If the first token (an attention sink) replaces the farthest one, it rises only to {low}.**", low=low
+        )
         counted = N_(
-            "Both variants see at most {n} tokens. With {most}, these are the query and the {window} tokens before it. "
-            "With {least}, the first token replaces the farthest one."
+            "Both variants see at most {n} tokens. With {most}, these are the query and the {window} tokens before it."
         )
     cause = paragraph(
         _(counted, n=most.hidden.max_keys, window=most.hidden.max_keys - 1, most=most.name, least=least.name),

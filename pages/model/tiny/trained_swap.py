@@ -11,7 +11,7 @@ from app.figures.theme import GREY, PAGE, Figure, add_line, annotation, axis, fi
 from app.state.session import SharedOptions
 from app.ui import chart, navigation, palette
 from app.ui.sources import trained_form
-from app.words.finding import Finding, Lines
+from app.words.finding import Finding, Lines, to_lines
 from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import label
 from attention_core.experiments import trained_swap
@@ -189,8 +189,8 @@ def perplexity(loss: float) -> float:
     return math.inf if loss > MAX_LOSS else math.exp(loss)
 
 
-def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
-    """Return the sentences about what is measured, and about an accuracy below that of guessing."""
+def notes(spec: TrainSpec, layers: int) -> str:
+    """Return the sentences about what is measured."""
     task = TASKS[spec.model.task]
     if task.key in NEXT_TOKEN_TASKS:
         measure = _("The perplexity is the exponential of the mean loss per predicted token.")
@@ -209,10 +209,24 @@ def notes(spec: TrainSpec, layers: int, rows: Sequence[TrainedSwapRow]) -> str:
             length=spec.length,
         ),
         measure,
-        _("A model can be worse than guessing from the sequence, because its answers need not be in the sequence.")
-        if _guesses_from_sequence(spec) and any(row.accuracy < _chance(spec) for row in rows)
-        else "",
     )
+
+
+def below_guessing(spec: TrainSpec, rows: Sequence[TrainedSwapRow]) -> str:
+    """Return why an accuracy is below that of guessing from the sequence; empty if none is."""
+    if not (_guesses_from_sequence(spec) and any(row.accuracy < _chance(spec) for row in rows)):
+        return ""
+    return _(
+        "A model can be worse than guessing from the sequence, because it chooses among all {n} possible answers.",
+        n=TASKS[spec.model.task].classes,
+    )
+
+
+def _describe(rows: Sequence[TrainedSwapRow]) -> Lines:
+    """Return the findings about the replacements, and below the bars why a model can be worse than guessing."""
+    spec: TrainSpec = SharedOptions.trained.value
+    found = to_lines(describe_replacements(rows, _chance(spec)))
+    return [*found, [Finding("", below_guessing(spec, rows))]]
 
 
 def bars(rows: Sequence[TrainedSwapRow], spec: TrainSpec, *, dark: bool) -> Figure:
@@ -260,16 +274,16 @@ def _draw(_question: Question, rows: Sequence[TrainedSwapRow], key: str) -> None
     chart.show(figure, key=f"{key}.bars", name="correct-answers", alt=message)
 
 
-def _notes(question: Question, rows: Sequence[TrainedSwapRow]) -> str:
+def _notes(question: Question, _rows: Sequence[TrainedSwapRow]) -> str:
     spec: TrainSpec = SharedOptions.trained.value
-    replaced = notes(spec, spec.model.layers if question.options.replaced == ALL_LAYERS else 1, rows)
+    replaced = notes(spec, spec.model.layers if question.options.replaced == ALL_LAYERS else 1)
     return paragraph(trained_form.describe(spec, trained_form.cached_row(spec)), replaced)
 
 
 VIEW = View(
     experiment="trained_swap",
     tasks=_tasks,
-    describe=lambda _question, rows: describe_replacements(rows, _chance(SharedOptions.trained.value)),
+    describe=lambda _question, rows: _describe(rows),
     draw=_draw,
     notes=_notes,
     file="trained-model.csv",

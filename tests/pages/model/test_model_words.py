@@ -18,7 +18,7 @@ from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import CurvePoint, ErrorPoint, Score
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
-from pages.model import budget, continuation, encoder, forecast, layers, reading, sweep, token_details, words
+from pages.model import budget, continuation, copying, encoder, forecast, layers, reading, sweep, token_details, words
 from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
@@ -258,9 +258,9 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         repetition = little(*(each.name for each in group), copied="9.10")
         assert explained(words.describe_effects, AS_IT_IS, group) == (
             "**On this text, perplexity rises with a window of 64 tokens, from 20 to 40.**  \n"
-            "**With the first token also visible (an attention sink), it rises only to 22.** "
-            "Both variants see at most 65 tokens. With A, these are the query and the 64 tokens before it. With B, the "
-            "first token replaces the farthest one. In many heads, queries without a relevant key put their weight on "
+            "**If the first token (an attention sink) replaces the farthest one, it rises only to 22.** "
+            "Both variants see at most 65 tokens. With A, these are the query and the 64 tokens before it. In many "
+            "heads, queries without a relevant key put their weight on "
             "the first token. With A, this token is hidden, so the weight goes to other tokens.  \n"
             f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{repetition}{cause}"
         )
@@ -817,7 +817,7 @@ def test_a_repeated_phrase_is_named_before_texts_that_differ():
     rows = [first, generated("linear", (4, 5, 4, 5), 8), generated("local", (3, 2, 3, 1), 8)]
     assert explained(continuation.describe_continuations, rows) == (
         "**With Linear, the generated text repeats “d e” to the end.**  \n"
-        "**With Local, the generated text differs from the original model's at the first token.**"
+        "**With Local, the model continues with another text from the first token on.**"
     )
     same = [first, generated("linear", (1, 2, 1, 2), 8)]
     assert "is the same as the original model's.**" in explained(continuation.describe_continuations, same)
@@ -847,10 +847,7 @@ def test_the_end_of_a_text_begins_with_a_whole_word(text, end):
 @pytest.mark.parametrize(
     ("others", "expected"),
     [
-        (
-            [("linear", (4, 2, 3), 8)],
-            "**With Linear, the generated text differs from the original model's at the first token.**",
-        ),
+        ([("linear", (4, 2, 3), 8)], "**With Linear, the model continues with another text from the first token on.**"),
         (
             [("linear", (1, 4, 3), 9)],
             "**With Linear, the generated text is the same as the original model's up to token 1 of 3.**",
@@ -862,7 +859,7 @@ def test_the_end_of_a_text_begins_with_a_whole_word(text, end):
         ),
         (
             [("linear", (4, 2, 3), 5), ("softmax", (5, 2, 3), 6)],
-            "**With both variants, the generated text differs from the original model's at the first token.** "
+            "**With both variants, the model continues with another text from the first token on.** "
             "Among the variants, the smallest cache takes 5.0 KiB. The original model's cache takes 8.0 KiB.",
         ),
     ],
@@ -872,3 +869,17 @@ def test_generated_texts_are_compared_with_the_text_of_the_original_model(others
     assert explained(continuation.describe_continuations, [first, *(generated(*each) for each in others)]) == expected
     assert continuation.describe_continuations([first]) == []
     assert continuation.describe_continuations([generated(*others[0])]) == []
+
+
+@pytest.mark.parametrize(("windows", "least"), [((64, 95, 128), "95"), ((64, 94, 128), "128"), ((64, 94), None)])
+def test_the_smallest_window_that_reaches_the_token_to_copy_is_named(windows, least):
+    text = "In the copying test, the token to copy is 95 tokens back."
+    reaches = f" The smallest tested window that reaches it is {least}." if least else ""
+    assert budget.reaching_window(windows) == text + reaches
+
+
+@pytest.mark.parametrize(
+    ("largest", "ticks"), [(10.0, ["0", "5.00", "10.0"]), (10.9, ["0", "5", "10.8 (uniform guess)"])]
+)
+def test_the_loss_of_a_uniform_guess_is_a_tick_if_losses_reach_it(largest, ticks):
+    assert [*copying.loss_ticks(largest).values()] == ticks
