@@ -78,7 +78,7 @@ def caption(
     """Return the lines under a panel's title: output error, effective keys, and the reference if it is not softmax.
 
     A panel with the difference from the reference has no effective keys. Other panels also have the weight on special
-    tokens that are ``hidden``, and a hint if all weights look alike on a ``shared_scale``.
+    tokens that are ``hidden``, and a hint if all weights look equal on a ``shared_scale``.
     """
     metrics = compared.passport
     if not math.isfinite(metrics.row_sum_max):

@@ -878,8 +878,6 @@ def test_the_smallest_window_that_reaches_the_token_to_copy_is_named(windows, le
     assert budget.reaching_window(windows) == text + reaches
 
 
-@pytest.mark.parametrize(
-    ("largest", "ticks"), [(10.0, ["0", "5.00", "10.0"]), (10.9, ["0", "5", "10.8 (uniform guess)"])]
-)
+@pytest.mark.parametrize(("largest", "ticks"), [(10.0, ["0", "5", "10"]), (10.9, ["0", "5", "10.8 (uniform guess)"])])
 def test_the_loss_of_a_uniform_guess_is_a_tick_if_losses_reach_it(largest, ticks):
     assert [*copying.loss_ticks(largest).values()] == ticks
