@@ -108,13 +108,13 @@ def test_the_cell_under_the_pointer_is_named_by_its_own_axes(page, server):
 def test_the_factors_of_nystrom_are_drawn_in_proportion(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2")
     for index, name, across, down, hit in (
-        (0, "L", 0.2, 0.7, True),
+        (0, "L", 0.4, 0.7, True),
         (0, "L", 0.9, 0.2, False),
-        (1, "Z", 0.2, 0.2, True),
+        (1, "Z", 0.4, 0.2, True),
         (1, "Z", 0.9, 0.2, False),
-        (1, "Z", 0.2, 0.7, False),
+        (1, "Z", 0.4, 0.7, False),
         (2, "R", 0.8, 0.2, True),
-        (2, "R", 0.2, 0.7, False),
+        (2, "R", 0.4, 0.7, False),
     ):
         point_at(page.locator(f"{BOARD} .plot").nth(index), across, down)
         found = board(page).first.get_attribute("data-cell") != ""
@@ -124,7 +124,7 @@ def test_the_factors_of_nystrom_are_drawn_in_proportion(page, server):
 def test_a_token_pointed_at_in_a_factor_is_highlighted_in_all_matrices(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2")
     lit = page.locator(f"{BOARD} canvas[data-lit]:not([data-lit=''])")
-    point_at(page.locator(f"{BOARD} .plot").first, 0.2, 0.5)
+    point_at(page.locator(f"{BOARD} .plot").first, 0.4, 0.5)
     expect(lit).to_have_count(4)
     row, column = board(page).first.get_attribute("data-cell").split(",")
     texts = [f"row {column}, column {column}", f"row {column}", f"row {row}", f"row {row}"]
