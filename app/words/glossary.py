@@ -170,15 +170,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        N_("close to the threshold|at a clear distance from the threshold|far from the threshold"),
-        N_(
-            "How far the number that decides a verdict is from its threshold. The difference is divided by the larger "
-            "of the two numbers. If the number is a share of at most 100% and lies above its threshold, the difference "
-            "is instead divided by the largest possible difference, 100% minus the threshold. A result below 10% means "
-            "close to the threshold, and a result above 50% means far from it."
-        ),
-    ),
-    Entry(
         N_("matrix error|matrix errors"),
         N_(
             "The size of the difference between the attention matrices of a variant and of its reference, usually "

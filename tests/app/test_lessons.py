@@ -182,7 +182,7 @@ SHOWN = {
     "entropy": of_metrics("entropy (nats)"),
     "effective_rank": of_metrics("effective rank"),
     "matrix_error": of_metrics("matrix error", read_percent),
-    "misplaced": of_metrics("total variation", lambda text: 100 * read_number(text)),
+    "misplaced": of_metrics("total variation", lambda text: read_number(text.removesuffix("%"))),
     "output_error": of_metrics("output error", lambda text: read_number(text.removesuffix("%"))),
     "sink": _sink,
     "pairs": of_table("of n²", 100),
