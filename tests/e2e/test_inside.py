@@ -74,7 +74,7 @@ def test_the_factors_and_their_product_share_one_line_on_a_projector(newly_opene
 
 
 def test_the_menu_and_the_settings_share_a_line_on_a_phone(phone, server):
-    inside(phone, server, SMALL + "&step=1")
+    inside(phone, server, SMALL + "&inside=nystrom~landmarks~4")
     menu = phone.get_by_role("combobox", name="Variant").bounding_box()
     button = phone.get_by_role("button", name=re.compile("Landmarks")).bounding_box()
     assert abs(menu["y"] + menu["height"] / 2 - button["y"] - button["height"] / 2) < 2
