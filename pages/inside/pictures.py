@@ -16,6 +16,7 @@ from app.ui import chart, export_metadata
 from app.words.i18n import _
 from app.words.isolation import isolate
 from app.words.labels import reference_name
+from attention_core.analysis.matrix import inside
 from pages.inside.story import HeadData
 
 COLOURS = {"light": ("#1d7a3c", "#b5206a", "#6f6200", "#6f45c0"), "dark": ("#6fd08c", "#ff8ac0", "#d6c75c", "#c0a6ff")}
@@ -26,9 +27,6 @@ are not used, because they show the signs of matrix entries.
 """
 RESULT = 3
 """Index of the colour of the attention matrix A, in every step."""
-COLUMN_RATIO = 4
-"""A key counts as a strong column of a matrix if its total weight exceeds this multiple of the mean over all keys."""
-
 MIN_VISIBLE = 0.02
 """Matrices share a colour scale if the largest value of each is at least this share of the largest value of all."""
 
@@ -116,11 +114,8 @@ def reference_title(data: HeadData) -> str:
 
 def strong_column(data: HeadData) -> str:
     """Return text that names the key of the reference's strong column; empty without one."""
-    totals = data.reference.sum(0)
-    strongest = int(totals.argmax())
-    if totals[strongest] <= COLUMN_RATIO * totals.mean():
-        return ""
-    return _("strong column: the key {token}", token=isolate(data.labels[strongest]))
+    found = inside.strong_column(data.reference)
+    return _("strong column: the key {token}", token=isolate(data.labels[found[0]])) if found else ""
 
 
 def earlier_panel(

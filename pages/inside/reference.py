@@ -7,6 +7,7 @@ import numpy as np
 
 from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label, reference_name
+from attention_core.analysis.matrix import inside
 from attention_core.metrics.passport import rows_are_distributions
 from pages.inside import pictures
 from pages.inside.headline import MIN_SHOWN_ERROR, error_of_matrix, needs
@@ -31,14 +32,14 @@ def error_place(difference: np.ndarray, labels: Sequence[str], reference: str) -
         labels: one label per token.
         reference: the reference's name.
     """
-    by_key = np.square(difference).sum(0)
-    worst = int(by_key.argmax())
-    if by_key[worst] <= pictures.COLUMN_RATIO * by_key.mean():
+    found = inside.strong_column(np.square(difference))
+    if not found:
         return _("The third matrix is the first one minus {reference}'s matrix.", reference=reference)
+    key, share = found
     return _(
         "{share:.0%} of the squared error is in one column, the key “{token}”.",
-        share=by_key[worst] / by_key.sum(),
-        token=escape_markdown(labels[worst]),
+        share=share,
+        token=escape_markdown(labels[key]),
     )
 
 

@@ -215,13 +215,13 @@ def window_comparison(row: Window, square: Window, wide: Window | None) -> str:
         return compared
     same_cost = (
         N_(
-            "It computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs no more, and is "
-            "better ({wide:.1f} dB)."
+            "The square window computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs "
+            "no more, and is better ({wide:.1f} dB)."
         )
         if round(wide.psnr, 1) > round(square.psnr, 1)
         else N_(
-            "It computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs no more, but is "
-            "not better ({wide:.1f} dB)."
+            "The square window computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs "
+            "no more, but is not better ({wide:.1f} dB)."
         )
     )
     return paragraph(compared, _(same_cost, reach=wide.reach, wide=wide.psnr))

@@ -8,6 +8,9 @@ from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 
+COLUMN_RATIO = 4
+"""A column of a matrix is strong if its sum exceeds this multiple of the mean over all columns."""
+
 
 class IntermediateResults(CompactRepr):
     """The intermediate results of one variant on one head.
@@ -71,3 +74,16 @@ def heads_closer_without_inverse(qkv: QKV, attention: Attention) -> tuple[int, .
 def logits(qkv: QKV, head: int) -> np.ndarray:
     """Return the logits ``q kᵀ / √d`` of a head, ``[n, n]``."""
     return (qkv.q[head] @ qkv.k[head].mT / qkv.q.shape[-1] ** 0.5).numpy()
+
+
+def strong_column(entries: np.ndarray) -> tuple[int, float] | None:
+    """Return the index of a matrix's strongest column and its share of the sum of all entries; None without one.
+
+    Args:
+        entries: values of at least zero, ``[n, n]``.
+    """
+    totals = entries.sum(0)
+    strongest = int(totals.argmax())
+    if totals[strongest] <= COLUMN_RATIO * totals.mean():
+        return None
+    return strongest, float(totals[strongest] / totals.sum())

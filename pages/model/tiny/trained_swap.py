@@ -190,7 +190,7 @@ def perplexity(loss: float) -> float:
 
 
 def notes(spec: TrainSpec, layers: int) -> str:
-    """Return the sentences about what is measured."""
+    """Return which layers are replaced, on which sequences accuracy and loss are measured, and what perplexity is."""
     task = TASKS[spec.model.task]
     if task.key in NEXT_TOKEN_TASKS:
         measure = _("The perplexity is the exponential of the mean loss per predicted token.")

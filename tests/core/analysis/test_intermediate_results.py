@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.analysis.matrix.inside import intermediate_results
+from attention_core.analysis.matrix.inside import intermediate_results, strong_column
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
@@ -70,3 +70,12 @@ def test_one_token_gives_matrices_of_one_entry(qkv):
     for key in OPEN:
         found = intermediate_results(one, ac.get(key), 0, False)
         assert found.weights.shape == found.reference.shape == (1, 1)
+
+
+def test_a_strong_column_exceeds_four_times_the_mean_of_all_columns():
+    entries = np.ones((6, 6))
+    entries[:, 2] = 20  # The sums are 6 and 120, so their mean is 25, and 120 exceeds 100.
+    assert strong_column(entries) == (2, pytest.approx(120 / 150))
+    entries[:, 2] = 10  # The sums are 6 and 60, so their mean is 15, and 60 does not exceed 60.
+    assert strong_column(entries) is None
+    assert strong_column(np.zeros((3, 3))) is None

@@ -73,8 +73,8 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
     assert text.splitlines() == [
         "- Softmax averages pixels with similar surroundings, which removes more noise than detail.",
         "- A square window of 5 × 5 pixels is better than a 1-D window of 16 pixels on each side (23.7 and 22.8 dB). "
-        "It computes whole rows of the image, so a 1-D window of 83 pixels on each side costs no more, and is better "
-        "(24.4 dB).",
+        "The square window computes whole rows of the image, so a 1-D window of 83 pixels on each side costs no more, "
+        "and is better (24.4 dB).",
         "- With **Linear**, every query weights all pixels almost equally: the largest weight is typically 1.1 times "
         "the average weight (softmax: 84 times). **Performer** mostly uses one of its 64 random features, so all "
         "queries have almost the same weights.",

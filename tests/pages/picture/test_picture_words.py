@@ -171,7 +171,8 @@ def test_a_square_window_is_compared_with_a_row_of_at_least_as_many_pixels(psnr,
 )
 def test_a_square_window_is_compared_with_a_row_that_costs_no_more(psnr, end):
     assert words.window_comparison(window(16, 22.8), window(2, 23.7), window(17, psnr)).endswith(
-        " It computes whole rows of the image, so a 1-D window of 17 pixels on each side costs no more, " + end
+        " The square window computes whole rows of the image, so a 1-D window of 17 pixels on each side costs "
+        f"no more, {end}"
     )
 
 
