@@ -18,13 +18,17 @@ from attention_core.ops.softmax.union import Piece, mark_merged, pieces_of_slice
 
 PIECES = 8
 """A piece has about 1/``PIECES`` of all queries, so that it needs little memory compared with the output."""
+MIN_TOKENS = 64
+"""A piece has at least this many tokens of each head, if there are so many: smaller pieces would take more time for
+calls than for arithmetic.
+"""
 ROWS = 128
 """Maximum queries in a piece of ``column_pieces`` with a mask; more on a GPU."""
 
 
 def tokens_per_piece(n: int) -> int:
     """Return the number of tokens of one head in a piece."""
-    return max(1, n // PIECES)
+    return max(1, n // PIECES, min(n, MIN_TOKENS))
 
 
 def piece_slices(heads: int, blocks: int, max_blocks: int) -> Iterator[tuple[slice, range]]:

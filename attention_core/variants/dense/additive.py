@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.scans import map_heads, needs_gradient
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
+from attention_core.ops.softmax.blockwise import STEP, RowBlock, blockwise_attention, largest_block, n_pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible_pairs
 from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
@@ -63,13 +63,15 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
     def row_weights_from_exponentials(q: Tensor, exponentials: Tensor, rows: RowBlock) -> Tensor:
         return rows.softmax(_logits_from_exponentials(q, exponentials, w))
 
-    def attend_head(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def attend_heads(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         exponentials, per_pair = (-2 * k).exp_(), numbers_per_pair(q.shape[-1])
         return blockwise_attention(row_weights_from_exponentials, q, exponentials, v, causal=causal, per_pair=per_pair)
 
     if needs_gradient(q, k, v) or not _has_exponentials(q, k):
         return blockwise_attention(row_weights, q, k, v, causal=causal, per_pair=q.shape[-1])
-    return map_heads(attend_head, at_least_float32(q), at_least_float32(k), at_least_float32(v)).to(v.dtype)
+    q, k, values = (at_least_float32(x) for x in (q, k, v))
+    heads = max(1, STEP // math.prod(k.shape[-2:]))
+    return map_heads(attend_heads, q, k, values, heads_per_call=heads).to(v.dtype)
 
 
 def _has_exponentials(q: Tensor, k: Tensor) -> bool:

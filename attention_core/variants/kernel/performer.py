@@ -152,8 +152,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool)
     # With gradients, all heads run together, because the backward pass then recomputes the features faster.
     if needs_gradient(q, k, v):
         return attention(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
-    size = block_size(p, causal=causal)
-    heads = step_size(heads_per_call(p, causal=causal), v.device, numbers=size * feature_count(p.features, p.kind))
+    size, features = block_size(p, causal=causal), feature_count(p.features, p.kind)
+    heads = step_size(heads_per_call(p, min(size, q.shape[-2])), v.device, numbers=size * features)
     return map_heads(partial(attention, size=size), q, k, v, heads_per_call=heads)
 
 
@@ -164,10 +164,10 @@ def block_size(p: PerformerParams, *, causal: bool) -> int:
     return max(16, min(512, 4 * BLOCK // feature_count(p.features, p.kind)))
 
 
-def heads_per_call(p: PerformerParams, *, causal: bool) -> int:
-    """Return the number of heads whose features exist at the same time: more than one only for short chunks."""
-    numbers = feature_count(p.features, p.kind) * (2 if p.kind == "trig" else 1)
-    return max(1, 2**10 // numbers) if causal else 1
+def heads_per_call(p: PerformerParams, tokens: int) -> int:
+    """Return for how many heads the features of a block of tokens exist at the same time: one for long blocks."""
+    numbers = tokens * feature_count(p.features, p.kind) * (2 if p.kind == "trig" else 1)
+    return max(1, 2 * BLOCK // numbers)
 
 
 class DecoderState(NamedTuple):
