@@ -1,4 +1,4 @@
-"""The larger steps of GPUs, tested on the CPU."""
+"""The sizes of steps: larger on a GPU, tested on the CPU, and with all heads of a short text on a CPU."""
 
 import pytest
 import torch
@@ -61,6 +61,17 @@ def test_a_gpu_runs_fewer_operations(monkeypatch, word, causal):
     with OperationCount() as on_gpu:
         attention.attend(q, q, q, causal=causal)
     assert on_gpu.count < on_cpu.count / 2
+
+
+@pytest.mark.parametrize("word", ["local", "atrous", "sink", "longformer", "sparse", "additive", "performer"])
+def test_a_cpu_computes_all_heads_of_a_short_text_together(word):
+    operations = []
+    for heads in (1, 8):
+        q = torch.randn(heads, 64, 64, generator=torch.Generator().manual_seed(0))
+        with OperationCount() as counted:
+            ac.get(word).attend(q, q, q)
+        operations.append(counted.count)
+    assert operations[0] == operations[1] > 0
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
