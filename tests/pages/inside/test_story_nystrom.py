@@ -12,6 +12,7 @@ import attention_core as ac
 from attention_core.analysis.matrix.inside import heads_closer_without_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import percent
+from pages.inside import nystrom_inverse
 from pages.inside.headline import error_of_matrix
 from pages.inside.pictures import result_panels
 from pages.inside.stories import nystrom
@@ -313,7 +314,7 @@ def test_the_exact_inverse_is_compared_with_the_iteration_in_words(count, words)
     ],
 )
 def test_a_logarithmic_axis_has_at_least_three_ticks(values, percent, ticks):
-    found = nystrom.round_ticks(values, percent=percent)
+    found = nystrom_inverse.round_ticks(values, percent=percent)
     assert (found and list(found.values())) == ticks
 
 
