@@ -24,7 +24,7 @@ PRIMITIVES = {
     "survivor": ("#338899", "#55b3c6"),
     "round": ("#c8c3dd", "#4d4868"),
     "missed": ("#dd2200", "#ff5533"),
-    "column": ("#332288", "#9988ee"),
+    "column": ("#332288", "#4455ff"),
     "diagonal": ("#44aa99", "#66ccbb"),
     "heavy hitter": ("#dd77aa", "#f49ac2"),
 }

@@ -51,8 +51,6 @@ def show(stack_reach: StackReach) -> None:
             ),
             icon=":material/grid_on:",
         )
-    if stack_reach.reach is None and masks.key_labels is None:
-        st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
     unmasked = [label(a) for a in masks.patterns if not has_pattern(a.variant)]
     kinds = PairKinds(pattern.primitives for pattern in masks.sparse.values())
     panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.sparse.items()]

@@ -12,7 +12,7 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import _, _n, commas, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
-from pages.masks.patterns import pair_sum, percent, relative_cost
+from pages.masks.patterns import is_window, pair_sum, percent, reads_means, relative_cost
 from pages.masks.reach import StackReach
 
 MAX_MULTIPLES = 3
@@ -27,12 +27,13 @@ class RepeatedVariant:
 
     Attributes:
         layers: the number of layers needed.
-        cost: sum of the pairs allowed in these layers, as a share of all pairs.
+        cost: sum of the pairs allowed in these layers, as a share of all pairs; None if queries read some keys only as
+            block means, which cost less.
         hubs: number of tokens that attend to all tokens, and that all tokens attend to.
     """
 
     layers: int
-    cost: float
+    cost: float | None
     hubs: int = 0
 
 
@@ -45,7 +46,9 @@ def findings(stack_reach: StackReach) -> Lines:
         return [[Finding(_("A single token attends only to itself. Use at least two tokens."))]]
     others = {_(a.title): p for a, p in masks.sparse.items() if {a} != set(stack_reach.stack)}
     repeated = {
-        name: RepeatedVariant(layers=p.diameter, cost=relative_cost([p], p.diameter), hubs=_hubs(p))
+        name: RepeatedVariant(
+            layers=p.diameter, cost=None if reads_means(p) else relative_cost([p], p.diameter), hubs=_hubs(p)
+        )
         for name, p in others.items()
         if p.diameter is not None
     }
@@ -59,8 +62,9 @@ def findings(stack_reach: StackReach) -> Lines:
     equally_deep = equally_deep_variants(repeated, compared_layers(reach, stack_reach.depth))
     reason = connection_reason(layers, reach.complete, n=len(masks.labels))
     hub = hub_sentence({name: hubs for name in equally_deep if (hubs := repeated[name].hubs)})
-    costs = {name: repeated[name].cost for name in equally_deep}
-    text = connected_pairs([name for name, _pattern in layers], reach, stack_reach.depth, cost, costs)
+    text = connected_pairs([name for name, _pattern in layers], reach, stack_reach.depth, cost, equally_deep)
+    if not {*stack_reach.stack} & {*masks.sparse}:  # The visitor has chosen variants other than those of the stack.
+        text = paragraph(single_variants(repeated), text)
     # The sentence about variants that never connect all tokens is left out if there are other explanations, because the
     # captions of the panels also show these variants.
     explanation = paragraph(second_layer(reach), paragraph(reason, hub) or never_connected(steps))
@@ -92,17 +96,18 @@ def compared_layers(reach: Reach, depth: int) -> int:
     return min(reach.complete or depth, depth)
 
 
-def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], layers: int) -> list[str]:
+def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], layers: int) -> dict[str, float]:
     """Return the variants that connect all tokens with as many layers as the stack, or as shown if the stack does not.
 
-    Only variants that allow fewer pairs in all layers than one softmax layer are returned, the cheapest first.
+    Only variants that allow fewer pairs in all layers than one softmax layer are returned with their costs, the
+    cheapest first.
 
     Args:
         repeated: the variants that connect all tokens alone, by their names.
         layers: number of layers of the stack that are compared, from ``compared_layers``.
     """
-    cheap = (name for name, each in repeated.items() if each.layers == layers and round(each.cost, 2) < 1)
-    return sorted(cheap, key=lambda name: repeated[name].cost)
+    costs = {name: each.cost for name, each in repeated.items() if each.layers == layers and each.cost is not None}
+    return {name: cost for name, cost in sorted(costs.items(), key=lambda each: each[1]) if round(cost, 2) < 1}
 
 
 def connected_pairs(names: Sequence[str], reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
@@ -184,12 +189,21 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
         complete: number of layers after which all tokens are connected; None if this never happens.
         n: number of tokens.
     """
-    steps = [pattern.step for _name, pattern in layers]
     if complete is None:
-        return _("The stack never connects all tokens, because {reason}.", reason=_missing_reason(gcd(*steps)))
+        step = gcd(*(pattern.step for _name, pattern in layers))
+        if step == 0:
+            return _("The stack never connects all tokens, because each token attends only to itself.")
+        if step == 1:
+            return _("The stack never connects all tokens.")
+        return _(
+            "The stack never connects all tokens, because information moves only over distances that are multiples of "
+            "{step} tokens.",
+            step=step,
+        )
     if complete == 1:
         return ""
-    largest_step = max(steps)
+    layers = layers[:complete]
+    largest_step = max(pattern.step for _name, pattern in layers)
     if largest_step > 1:
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % largest_step)
         if len(layers) == 2 and len(others) == 1 and complete == 2:
@@ -212,7 +226,7 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
             step=largest_step,
         )
     farthest = max(pattern.farthest for _name, pattern in layers)
-    if complete == ceil((n - 1) / farthest):
+    if all(is_window(pattern) for _name, pattern in layers) and complete == ceil((n - 1) / farthest):
         return _n(
             "With fewer than {complete} layers, the stack cannot connect the first and the last of the {tokens} "
             "tokens, because information moves at most {n} token per layer.",
@@ -284,51 +298,42 @@ def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
     """
     if not 0 < len(repeated) <= MAX_NAMED:
         return ""
-    return _(
-        "Number of layers needed to connect all tokens, and the sum of the pairs allowed in these layers (one softmax "
-        "layer: 100%): {needed}.",
-        needed=enumeration(
-            _n(
-                "**{name}** ({n} layer, {cost:.0%})",
-                "**{name}** ({n} layers, {cost:.0%})",
-                n=each.layers,
-                name=name,
-                cost=each.cost,
-            )
-            for name, each in repeated.items()
-        ),
+    options = [
+        _n(
+            "{n} layer of {name} ({result})",
+            "{n} layers of {name} ({result})",
+            n=each.layers,
+            name=name,
+            result=_("partly as means") if each.cost is None else f"{each.cost:.0%}",
+        )
+        for name, each in sorted(repeated.items(), key=lambda item: item[1].layers)
+    ]
+    return paragraph(
+        _("**All tokens are connected by {options}.**", options=alternatives(options)),
+        _("Percentages: pairs allowed in these layers together (one softmax layer: 100%).")
+        if any(each.cost is not None for each in repeated.values())
+        else "",
     )
 
 
 def never_connected(steps: Mapping[str, int]) -> str:
-    """Return the sentence about the variants that never connect all tokens, and why; empty without variants.
+    """Return why variants with a stride never connect all tokens; the captions of the panels name the other variants.
 
     Args:
         steps: greatest common divisor of the distances between the tokens of allowed pairs, by the variant's name.
     """
-    if not steps:
-        return ""
-    reason = _missing_reason(next(iter(steps.values())) if len(steps) == 1 else 1)
-    return _n(
-        "**{names}** alone never connects all tokens, because {reason}.",
-        "**{names}**, each used alone, never connect all tokens, because {reason}.",
-        n=len(steps),
-        names=enumeration(steps),
-        reason=reason,
+    return paragraph(
+        *(
+            _(
+                "**{name}** alone never connects all tokens, because information moves only over distances that are "
+                "multiples of {step} tokens.",
+                name=name,
+                step=step,
+            )
+            for name, step in steps.items()
+            if step > 1
+        )
     )
-
-
-def _missing_reason(step: int) -> str:
-    """Return the clause about why some pairs are never connected, without a full stop.
-
-    Args:
-        step: greatest common divisor of the distances between the tokens of allowed pairs.
-    """
-    if step == 0:
-        return _("each token attends only to itself")
-    if step > 1:
-        return _("information moves only over distances that are multiples of {step} tokens", step=step)
-    return _("no chain of allowed pairs leads from some tokens to others")
 
 
 def fewest_pairs(shares: Mapping[str, float]) -> str:

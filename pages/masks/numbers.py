@@ -19,7 +19,7 @@ from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.formatting import format_readable
 from attention_core.limits import current
-from pages.masks.patterns import Masks, rule_names
+from pages.masks.patterns import Masks, reads_means
 
 SYMBOLS = {
     "w": ("window", N_("window")),
@@ -106,7 +106,7 @@ def show(masks: Masks) -> None:
         return
     size = _("n: {n} tokens", n=len(masks.labels))
     st.caption(" · ".join(filter(None, [size, symbol_text(masks.sparse)])))
-    means = [label(attention) for attention, pattern in masks.sparse.items() if "compressed" in rule_names(pattern)]
+    means = [label(attention) for attention, pattern in masks.sparse.items() if reads_means(pattern)]
     depth_note = _(
         "“Layers to connect all” is the number of layers needed to connect all tokens if every layer uses only this "
         "pattern and has a residual connection."

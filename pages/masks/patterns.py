@@ -60,6 +60,11 @@ def is_window(pattern: Pattern) -> bool:
     return rule_names(pattern) == ["window"] and pattern.step <= 1
 
 
+def reads_means(pattern: Pattern) -> bool:
+    """Return whether queries read some keys only as means of blocks."""
+    return "compressed" in rule_names(pattern)
+
+
 def rule_text(pattern: Pattern) -> str:
     """Return a short text about which keys a query can attend to, such as ``up to 4 tokens away``."""
     names = rule_names(pattern)
@@ -88,7 +93,7 @@ def caption(pattern: Pattern, *, all_heads: bool) -> str:
         return _(
             "pairs allowed: {share:.1%} per head on average, {all:.1%} in at least one head", share=share, all=in_any
         )
-    if "compressed" in rule_names(pattern):
+    if reads_means(pattern):
         return _("{share:.1%} of pairs, partly as means", share=share)
     return _("{share:.1%} of pairs", share=share)
 

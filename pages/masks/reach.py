@@ -83,6 +83,8 @@ def show(stack_reach: StackReach) -> None:
             ),
             icon=":material/layers:",
         )
+    elif stack_reach.reach is None:
+        st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
     if stack_reach.reach is None:
         return
     names = [_(a.title) for a in stack_reach.stack]
@@ -189,7 +191,8 @@ def _show_front(
     first = all_first[:, token] if outgoing else all_first[token]
     dark = st.context.theme.type == "dark"
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in layers)]
-    counts = connected_counts(stack, masks.labels[token], first, len(layers), outgoing=outgoing)
+    possible = (n - token if outgoing else token + 1) if masks.view.causal else None
+    counts = connected_counts(stack, masks.labels[token], first, len(layers), outgoing=outgoing, possible=possible)
     first_layer, second_layer = (stack_reach.patterns[i % len(stack)].allowed for i in (0, 1))
     path = None if outgoing or len(layers) == 1 else two_step_path(first_layer, second_layer, token)
     st.markdown(paragraph(counts, path_text(*(masks.labels[i] for i in (token, *path))) if path else ""))
@@ -213,8 +216,12 @@ def path_text(token: str, key: str, middle: str) -> str:
     )
 
 
-def connected_counts(stack: Sequence[str], token: str, first: np.ndarray, depth: int, *, outgoing: bool) -> str:
+def connected_counts(
+    stack: Sequence[str], token: str, first: np.ndarray, depth: int, *, outgoing: bool, possible: int | None = None
+) -> str:
     """Return the sentence about how many tokens one token is connected with after each layer, as Markdown.
+
+    It is empty if the token can be connected only with itself.
 
     Args:
         stack: names of the stack's layers.
@@ -222,22 +229,35 @@ def connected_counts(stack: Sequence[str], token: str, first: np.ndarray, depth:
         first: the first layer that connects it with each token, ``[n]``; -1 if not connected.
         depth: number of layers.
         outgoing: whether to count the tokens that can read this token, instead of the tokens that it can read.
+        possible: number of tokens that the causal mask allows; None without this mask.
     """
-    total = len(first)
+    total = possible or len(first)
+    if total == 1:
+        return ""
     counts = [int(((first >= 0) & (first <= number)).sum()) for number in range(1, depth + 1)]
-    if total in counts:
-        counts = counts[: counts.index(total) + 1]  # Further layers connect no further token.
-    share = _("all {total}", total=total) if counts[0] == total > 1 else _("{n} of {total}", n=counts[0], total=total)
+    last = counts.index(counts[-1]) + 1  # Further layers connect no further token.
+    tokens = (
+        _("{total:,} tokens that the causal mask allows", total=total)
+        if possible
+        else _("{total:,} tokens", total=total)
+    )
+    share = (
+        _("all {tokens}", tokens=tokens)
+        if counts[0] == total
+        else _("{n:,} of the {tokens}", n=counts[0], tokens=tokens)
+    )
     values = {"stack": " → ".join(stack), "token": escape_markdown(token), "share": share}
     sentence = (
-        _("In the stack {stack}, {share} tokens can read “{token}” after 1 layer", **values)
+        _("In the stack {stack}, {share} can read “{token}” after 1 layer", **values)
         if outgoing
-        else _("In the stack {stack}, “{token}” can read {share} tokens after 1 layer", **values)
+        else _("In the stack {stack}, “{token}” can read {share} after 1 layer", **values)
     )
-    later = (
-        _("all {total} after {layers}", total=total, layers=layers)
+    later = [
+        _("all {total:,} after {layers}", total=total, layers=layers)
         if count == total
-        else _("{n} after {layers}", n=count, layers=layers)
-        for layers, count in enumerate(counts[1:], 2)
-    )
+        else _("{n:,} after {layers}", n=count, layers=layers)
+        for layers, count in enumerate(counts[1:last], 2)
+    ]
+    if last < depth and counts[-1] < total:
+        later.append(_("still {n:,} after {layers}", n=counts[-1], layers=depth))
     return end_sentence(enumeration([sentence, *later]))

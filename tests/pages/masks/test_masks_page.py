@@ -119,17 +119,20 @@ def test_the_tokens_that_can_read_a_token_and_that_it_can_read_are_counted():
         front_way="heard",
         causal=True,
     )
-    assert "3 of 30 tokens can read “t10” after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in spoken(at)
+    allowed = "tokens that the causal mask allows"
+    assert f"3 of the 20 {allowed} can read “t10” after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in spoken(at)
     at.selectbox(key="front").set_value(28).run()
-    assert "2 of 30 tokens can read “t28” after 1 layer, 2 after 2, 2 after 3 and 2 after 4." in spoken(at)
+    assert f"all 2 {allowed} can read “t28” after 1 layer." in spoken(at)
+    at.selectbox(key="front").set_value(29).run()
+    assert "can read “t29”" not in spoken(at)
     at.selectbox(key="front").set_value(10).run()
     at.button_group(key="front_way").set_value("hears").run()
     text = spoken(at)
-    assert "“t10” can read 3 of 30 tokens after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in text
+    assert f"“t10” can read 3 of the 11 {allowed} after 1 layer, 5 after 2, 7 after 3 and 9 after 4." in text
     assert "For example, “t8” reads “t6” in layer 1, and “t10” reads “t8” in layer 2." in text
     at.selectbox(key="front").set_value(1).run()
     text = spoken(at)
-    assert "“t1” can read 2 of 30 tokens after 1 layer, 2 after 2, 2 after 3 and 2 after 4." in text
+    assert f"“t1” can read all 2 {allowed} after 1 layer." in text
     assert "For example" not in text
 
 
@@ -253,7 +256,27 @@ def test_the_headline_begins_with_the_stack():
     long = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
     assert "layers, the stack cannot connect the first and the last" in long
     assert "alone never connects all tokens" not in long
-    assert "(one softmax layer: 100%): **Local** (" in spoken(open_masks(stack=(), variants=chosen("local")))
+    alone = spoken(open_masks(stack=(), variants=chosen("local")))
+    assert "**All tokens are connected by 2 layers of Local (" in alone
+
+
+def test_the_headline_begins_with_chosen_variants_if_the_stack_has_none_of_them():
+    text = spoken(open_masks(variants=chosen("softmax", "nsa")))
+    assert "**All tokens are connected by 1 layer of Native sparse (partly as means).** **The stack Local" in text
+    assert "All tokens are connected by" not in spoken(open_masks(variants=chosen("softmax", "nsa", "local")))
+    assert "All tokens are connected by" not in spoken(open_masks(variants=chosen("softmax")))
+
+
+def test_an_empty_stack_is_reported_in_the_view_that_needs_it():
+    for part, found in (("reach", True), ("numbers", False)):
+        notes = [each.value for each in open_masks(stack=(), variants=chosen("local"), masks_part=part).info]
+        assert any("stack is empty" in each for each in notes) == found
+
+
+def test_layers_after_the_one_that_connects_all_tokens_are_no_reason():
+    variants = (ac.get("local", window=16), ac.get("atrous", stride=8), ac.get("bigbird"))
+    text = spoken(open_masks(n=106, variants=variants, stack=("local", "local", "atrous", "bigbird"), stack_depth=4))
+    assert "The stack connects all tokens because **Local** also moves information" in text
 
 
 def test_the_text_on_a_causal_stack_also_explains_variants_outside_it():
@@ -303,7 +326,7 @@ def test_chart_and_sentence_show_the_same_reach():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
     assert set(lines_of(at, 0)) == {label(variants[1]), "Stack: Local"}
-    assert "24 of 24" not in spoken(at)
+    assert "24 of the 24" not in spoken(at)
     assert "(middle)" in at.selectbox(key="front").placeholder
     assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
 

@@ -130,42 +130,31 @@ def test_cross_attention_names_the_sparsest_pattern():
     ("steps", "words"),
     [
         ({}, ""),
-        ({"A": 0}, "**A** alone never connects all tokens, because each token attends only to itself."),
+        ({"A": 0, "B": 1}, ""),
         (
-            {"A": 1},
-            "**A** alone never connects all tokens, because no chain of allowed pairs leads from some tokens to "
-            "others.",
-        ),
-        (
-            {"A": 2},
-            "**A** alone never connects all tokens, because information moves only over distances that are multiples "
+            {"A": 1, "B": 2},
+            "**B** alone never connects all tokens, because information moves only over distances that are multiples "
             "of 2 tokens.",
-        ),
-        (
-            {"A": 2, "B": 1},
-            "**A and B**, each used alone, never connect all tokens, because no chain of allowed pairs leads from some "
-            "tokens to others.",
         ),
     ],
 )
-def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, words):
+def test_strides_that_never_connect_all_pairs_are_named_with_the_reason(steps, words):
     assert never_connected(steps) == words
 
 
-ALONE = (
-    "Number of layers needed to connect all tokens, and the sum of the pairs allowed in these layers (one softmax "
-    "layer: 100%):"
-)
+ALONE = "**All tokens are connected by"
+PERCENTAGES = "Percentages: pairs allowed in these layers together (one softmax layer: 100%)."
 
 
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
         ([], ""),
-        ([(1, 1.0)], f"{ALONE} **A** (1 layer, 100%)."),
+        ([(1, 1.0)], f"{ALONE} 1 layer of A (100%).** {PERCENTAGES}"),
+        ([(1, None)], f"{ALONE} 1 layer of A (partly as means).**"),
         (
-            [(7, 2.01), (2, 0.394), (2, 0.04)],
-            f"{ALONE} **A** (7 layers, 201%), **B** (2 layers, 39%) and **C** (2 layers, 4%).",
+            [(7, 2.01), (2, 0.394), (1, None)],
+            f"{ALONE} 1 layer of C (partly as means), 2 layers of B (39%), or 7 layers of A (201%).** {PERCENTAGES}",
         ),
         ([(7, 2.0), (2, 0.4), (3, 0.4), (2, 0.1)], ""),
     ],
@@ -232,11 +221,12 @@ def test_a_stack_is_compared_after_the_layers_it_needs_or_as_many_as_are_shown(d
     assert compared_layers(Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2), complete=complete), depth) == layers
 
 
-@pytest.mark.parametrize(("layers", "names"), [(2, ["B", "A", "E"]), (3, ["D"]), (4, [])])
+@pytest.mark.parametrize(("layers", "names"), [(1, []), (2, ["B", "A", "E"]), (3, ["D"]), (4, [])])
 def test_variants_that_connect_all_tokens_with_fewer_scores_than_softmax_are_listed(layers, names):
-    costs = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.994)}
+    costs = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.994), "F": (1, None)}
     repeated = {name: RepeatedVariant(layers=number, cost=share) for name, (number, share) in costs.items()}
-    assert equally_deep_variants(repeated, layers) == names
+    assert equally_deep_variants(repeated, layers) == {name: costs[name][1] for name in names}
+    assert list(equally_deep_variants(repeated, layers)) == names
 
 
 def test_the_curve_of_a_stack_is_labelled_with_two_layers():
@@ -342,11 +332,7 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
             "The stack never connects all tokens, because information moves only over distances that are multiples "
             "of 2 tokens.",
         ),
-        (
-            {"A": 1, "B": 8},
-            None,
-            "The stack never connects all tokens, because no chain of allowed pairs leads from some tokens to others.",
-        ),
+        ({"A": 1, "B": 8}, None, "The stack never connects all tokens."),
         ({"A": 1, "B": 8}, 2, "**B** reads keys 8 tokens away, and **A** fills the gaps between them."),
         (
             {"A": 1, "B": 8},
@@ -356,10 +342,16 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
         ),
         (
             {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
-            2,
+            4,
             "The stack connects all tokens because **A, C and D** also move information over distances that are not "
             "multiples of "
             "8 tokens.",
+        ),
+        (
+            {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
+            3,
+            "The stack connects all tokens because **A and C** also move information over distances that are not "
+            "multiples of 8 tokens.",
         ),
         ({"A": 1}, 1, ""),
         ({"A": 1, "B": 8}, 1, ""),
@@ -379,30 +371,56 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
     ],
 )
 def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, complete, words):
-    layers = [(each, pattern(5.0, step=step, farthest=1 if complete == 12 else 3)) for each, step in steps.items()]
+    window = {"step": 1, "farthest": 1 if complete == 12 else 3, "primitives": {"window": True}}
+    layers = [(each, pattern(5.0, **window | {"step": step})) for each, step in steps.items()]
     assert connection_reason(layers, complete, n=13) == words
+
+
+def test_only_windows_need_a_layer_for_each_part_of_the_distance():
+    words = []
+    for rules in ({"window": True}, {"window": True, "stride": True}):
+        words.append(connection_reason([("A", pattern(5.0, farthest=11, primitives=rules))], 2, n=13))
+    assert words == [
+        "With fewer than 2 layers, the stack cannot connect the first and the last of the 13 tokens, because "
+        "information moves at most 11 tokens per layer.",
+        "",
+    ]
 
 
 def test_connected_tokens_are_counted_per_layer():
     first = np.array([2, 1, 0, 1, -1])
     assert connected_counts(["A", "B"], "a*b", first, 2, outgoing=True) == (
-        r"In the stack A → B, 3 of 5 tokens can read “a\*b” after 1 layer and 4 after 2."
+        r"In the stack A → B, 3 of the 5 tokens can read “a\*b” after 1 layer and 4 after 2."
     )
     assert connected_counts(["A"], "{a}", first, 1, outgoing=False) == (
-        "In the stack A, “{a}” can read 3 of 5 tokens after 1 layer."
+        "In the stack A, “{a}” can read 3 of the 5 tokens after 1 layer."
     )
+
+
+ALLOWED = "tokens that the causal mask allows"
 
 
 @pytest.mark.parametrize(
-    ("first", "words"),
+    ("first", "possible", "words"),
     [
-        ([0, 1, 2], "2 of 3 tokens can read “a” after 1 layer and all 3 after 2."),
-        ([0, 1, 1], "all 3 tokens can read “a” after 1 layer."),
-        ([0], "1 of 1 tokens can read “a” after 1 layer."),
+        ([0, 1, 2], None, "2 of the 3 tokens can read “a” after 1 layer and all 3 after 2."),
+        ([0, 1, 1], None, "all 3 tokens can read “a” after 1 layer."),
+        ([0, 1, -1], None, "2 of the 3 tokens can read “a” after 1 layer and still 2 after 3."),
+        ([0, 1, 2, -1], None, "2 of the 4 tokens can read “a” after 1 layer, 3 after 2 and still 3 after 3."),
+        ([0, 1, 3, -1], None, "2 of the 4 tokens can read “a” after 1 layer, 2 after 2 and 3 after 3."),
+        ([0, *[1] * 1999], None, "all 2,000 tokens can read “a” after 1 layer."),
+        ([-1, 0, 1, 2], 3, f"2 of the 3 {ALLOWED} can read “a” after 1 layer and all 3 after 2."),
+        ([-1, 0, 1, 1], 3, f"all 3 {ALLOWED} can read “a” after 1 layer."),
     ],
 )
-def test_connected_tokens_are_counted_until_all_are_connected(first, words):
-    assert connected_counts(["A"], "a", np.array(first), 3, outgoing=True) == f"In the stack A, {words}"
+def test_connected_tokens_are_counted_until_all_are_connected(first, possible, words):
+    found = connected_counts(["A"], "a", np.array(first), 3, outgoing=True, possible=possible)
+    assert found == f"In the stack A, {words}"
+
+
+@pytest.mark.parametrize(("first", "possible"), [([0], None), ([-1, 0], 1)])
+def test_a_token_that_is_connected_only_with_itself_is_not_counted(first, possible):
+    assert connected_counts(["A"], "a", np.array(first), 3, outgoing=True, possible=possible) == ""
 
 
 @pytest.mark.parametrize(
