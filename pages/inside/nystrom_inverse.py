@@ -18,7 +18,7 @@ from attention_core.formatting import number, percent
 from pages.inside import pictures
 from pages.inside.pictures import Curve, symbol
 from pages.inside.story import HeadData, Step, lazy_step
-from pages.inside.words.nystrom import inverse_sentence, inverse_size, inverted_sentence
+from pages.inside.words.nystrom import inverse_sentence, inverted_sentence
 
 LEFT, INVERSE, RIGHT = range(3)
 """Indices of the colours of the three factors L, Z and R."""
@@ -34,20 +34,15 @@ def inverse_step(data: HeadData) -> Step:
     middle, inverse = data.parts["middle"], data.parts["inverse"]
     (task,) = nystrom_inverse.tasks(data.source, head=data.head, word=data.attention.word)
     rows = dispatch.rows("nystrom_inverse", task, in_process=True)
-    values, _inverted = nystrom_inverse.inverted_shares(middle, 0)
+    is_number = len(middle) == 1
 
     def draw(key: str) -> None:
         how, identity = (
             _("computed with: {how}", how=_inverse_method(data)),
             _("identity matrix if Z is the exact inverse"),
         )
-        left, right = st.columns(2)
-        with left:
-            st.markdown("**" + axis_title(_("Error of the inverse Z"), log=True) + "**")
-            _draw_curves(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"))
-        with right:
-            st.markdown("**" + axis_title(_("Error of the attention matrix A"), log=True) + "**")
-            _draw_curves(_errors(rows), f"{key}.error", _("error of A compared with softmax"), percent=True)
+        if not is_number:
+            _draw_errors(rows, key)
         pictures.board(
             f"{key}.inverse",
             landmark_panel(_("Matrix M"), middle),
@@ -55,7 +50,8 @@ def inverse_step(data: HeadData) -> Step:
             landmark_panel(_("M Z"), product(middle, inverse), caption=identity),
             scale="panel",
         )
-        _directions(data, key)
+        if not is_number:
+            _directions(data, key)
 
     return Step(
         mechanism=_(
@@ -70,8 +66,9 @@ def inverse_step(data: HeadData) -> Step:
         formula=rf"{symbol(INVERSE, 'Z')} \leftarrow \tfrac14 Z \left(13 I - M Z \left(15 I - M Z "
         r"\left(7 I - M Z\right)\right)\right)",
         shapes={"M": middle.shape, r"Z_0 = M^\top / (\|M\|_1 \|M\|_\infty)": inverse.shape, "Z": inverse.shape},
-        findings=inverse_sentence(rows),
-        details=inverse_size(rows[-1].largest, values),
+        findings=_("With one landmark, M is the number 1, so its inverse is exact.")
+        if is_number
+        else inverse_sentence(rows, averaged=len(middle) < data.qkv.n),
         draw=draw,
     )
 
@@ -90,6 +87,16 @@ def _inverse_method(data: HeadData) -> str:
 
 def _iteration_count(count: int) -> str:
     return _n("{n} iteration", "{n} iterations", n=count)
+
+
+def _draw_errors(rows: Sequence[InverseRow], key: str) -> None:
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**" + axis_title(_("Error of the inverse Z"), log=True) + "**")
+        _draw_curves(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"))
+    with right:
+        st.markdown("**" + axis_title(_("Error of the attention matrix A"), log=True) + "**")
+        _draw_curves(_errors(rows), f"{key}.error", _("error of A compared with softmax"), percent=True)
 
 
 def _draw_curves(curves_: Sequence[Curve], key: str, title: str, *, percent: bool = False) -> None:

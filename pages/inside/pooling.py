@@ -179,13 +179,12 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
 
     return Step(
         title=_("Weights on pools"),
-        mechanism=_(
-            "Each query attends to the keys of pools (groups of combined tokens) instead of the keys of individual "
-            "tokens."
-        ),
+        mechanism=_("Each query attends to the keys of pools (groups of combined tokens)."),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": data.qkv.q.shape[1:], r"\tilde K": (left.shape[1], data.qkv.k.shape[-1]), "L": left.shape},
-        findings=_(
+        findings=_("Each pool has one token, so the weights are those of softmax.")
+        if all(start == end for start, end in pools[: candidates.shape[1]])
+        else _(
             "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, more than to any other pool. "
             "Softmax gives {exact:.0%} to these tokens.",
             **values,
@@ -267,14 +266,13 @@ def draw_best_matrix(data: HeadData, best: np.ndarray, key: str) -> None:
 
 
 @lazy_step(LEAK_TITLE)
-def leak_step(data: HeadData, extra: str = "") -> Step:
+def leak_step(data: HeadData) -> Step:
     """Build the step that shows how a query receives information about later tokens through pooled keys.
 
     It compares two masks: hiding the keys whose pool begins after the query, and hiding those whose pool ends after it.
 
     Args:
         data: the variant on a head.
-        extra: a text that is appended to the details.
     """
     P, right = data.parts["provenance"], data.parts["right"]
     n = P.shape[1]
@@ -306,7 +304,7 @@ def leak_step(data: HeadData, extra: str = "") -> Step:
         details = paragraph(details, masked_pools_sentence(data))
     leaking = _("leaks through a shared key")
     step = leak_map_step(data, hidden, words, leaking, _("Weights with later pools masked"), _("weight"))
-    return replace(step, details=paragraph(details, extra))
+    return replace(step, details=details)
 
 
 def masked_pools_sentence(data: HeadData) -> str:

@@ -60,14 +60,15 @@ def anatomy_of_head(qkv: QKV, attention: Attention, head: int, *, tokens: int | 
     return {name: part.numpy() for name, part in anatomy.items()}
 
 
-def heads_closer_without_inverse(qkv: QKV, attention: Attention) -> tuple[int, ...]:
-    """Return the heads in which Nyström's product ``left @ right``, without the inverse, is closer to the reference."""
+def errors_without_inverse(qkv: QKV, attention: Attention) -> tuple[tuple[float, float], ...]:
+    """Return, for each head, the error of Nyström's product ``left @ right`` without the inverse, and with it."""
     heads = (intermediate_results(qkv, attention, head, False) for head in range(len(qkv.q)))
     return tuple(
-        head
-        for head, each in enumerate(heads)
-        if relative_error_of(product(each.parts["left"], each.parts["right"]), each.reference)
-        < relative_error_of(each.weights, each.reference)
+        (
+            relative_error_of(product(each.parts["left"], each.parts["right"]), each.reference),
+            relative_error_of(each.weights, each.reference),
+        )
+        for each in heads
     )
 
 

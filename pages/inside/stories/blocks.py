@@ -15,6 +15,8 @@ from pages.inside.tokens import coloured_text
 
 MIN_MISSED = 0.1
 """A block is mentioned if the share of queries that should select it exceeds the share that do by at least this."""
+MIN_MASS = 0.0005
+"""Shares of the softmax weight below this value would be printed as 0.0%."""
 OWN_BLOCK, CORRECT, WRONG, MISSED, NO_COLOUR = 0, 2, 1, 3, -1
 """Colours of the tokens: own block, correctly chosen, wrongly chosen, missed; ``NO_COLOUR`` has no colour."""
 
@@ -41,10 +43,19 @@ class Choice:
         return result
 
     @property
+    def lost(self) -> np.ndarray:
+        """The mass that each query loses because its blocks are chosen by score, ``[n]``."""
+        return self.mass_on(self.best) - self.mass_on(self.chosen)
+
+    @property
+    def loses(self) -> bool:
+        """True if some query loses mass."""
+        return bool(self.lost.max() >= MIN_MASS)
+
+    @property
     def worst_query(self) -> int:
-        """The query that loses most mass because its blocks are chosen by score; the last one in a tie."""
-        lost = self.mass_on(self.best) - self.mass_on(self.chosen)
-        return int(len(lost) - 1 - lost[::-1].argmax())
+        """The query that loses most mass; the last one in a tie."""
+        return int(len(self.lost) - 1 - self.lost[::-1].argmax())
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -199,6 +210,11 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
         NO_COLOUR,
     )
 
+    colours = _(
+        "Blue: its own block. Green: blocks selected correctly. Orange: blocks selected wrongly. Purple: blocks that "
+        "should have been selected. Vertical lines separate blocks."
+    )
+
     def draw(key: str) -> None:
         block_of = np.arange(len(data.labels)) // data.setting("block")
         hidden = {j for j in range(len(block_of)) if not data.visible[query, j]}
@@ -210,15 +226,7 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
                 borders=set(range(data.setting("block"), len(block_of), data.setting("block"))),
             )
         )
-        st.caption(
-            _(
-                "Query “{query}” (token {i}) loses the most softmax weight compared with the best selection. Blue: "
-                "its own block. Green: blocks selected correctly. Orange: blocks selected wrongly. Purple: blocks "
-                "that should have been selected. Vertical lines separate blocks.",
-                query=data.token(query),
-                i=query,
-            )
-        )
+        st.caption(paragraph(query_sentence(data.token(query), query, loses=choice.loses), colours))
         pictures.board(
             f"{key}.choice",
             _panel(data, _("Selected blocks"), np.where(choice.chosen | choice.own_block, choice.mass, np.nan)),
@@ -241,6 +249,21 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
     )
 
 
+def query_sentence(token: str, i: int, *, loses: bool) -> str:
+    """Return the sentence about the query whose blocks are drawn; ``loses`` if some query loses softmax weight."""
+    if loses:
+        return _(
+            "Query “{query}” (token {i}) loses the most softmax weight compared with the best selection.",
+            query=token,
+            i=i,
+        )
+    return _(
+        "No query loses softmax weight compared with the best selection. This is query “{query}” (token {i}).",
+        query=token,
+        i=i,
+    )
+
+
 def choice_sentence(choices: int, matches: int, *, causal: bool) -> str:
     """Return the sentence about how many blocks chosen by score would also be chosen by softmax mass.
 
@@ -252,8 +275,8 @@ def choice_sentence(choices: int, matches: int, *, causal: bool) -> str:
     if not choices:
         return _("No other block is selected, so every query attends only to its own block.")
     text = _(
-        "**{same}** of the {asked} selected blocks ({share:.0%}) are also among the blocks with the largest softmax "
-        "weight.",
+        "**{same:,}** of the {asked:,} selected blocks ({share:.0%}) are also among the blocks with the largest "
+        "softmax weight.",
         same=matches,
         asked=choices,
         share=matches / choices,
@@ -291,7 +314,7 @@ def _missed(data: HeadData, choice: Choice) -> Step:
             key=key,
             x_title=_("query"),
             y_title=_("softmax weight captured, %"),
-            mark=(choice.worst_query, _("largest loss")),
+            mark=(choice.worst_query, _("largest loss")) if choice.loses else None,
             alt=_("Lines: the share of the softmax weight on the blocks that each query attends to"),
         ),
     )
@@ -311,7 +334,7 @@ def missed_sentence(own_mass: float, chosen: float, best: float, *, selects: boo
     text = _("On average, a query's own block holds {own:.1%} of the query's softmax weight.", own=own_mass)
     if not selects:
         return paragraph(text, _("No other block is selected, so every query attends only to its own block."))
-    if best - own_mass < 0.0005:
+    if best - own_mass < MIN_MASS:
         return paragraph(
             text, _("Even the best selection of the same number of other blocks would add almost nothing.")
         )

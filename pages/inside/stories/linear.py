@@ -10,12 +10,12 @@ import attention_core as ac
 from app.figures.theme import GREY
 from app.words.i18n import _, paragraph
 from app.words.labels import setting_name, token_options
-from attention_core.analysis.low_rank.factors import cosines, perplexity
+from attention_core.analysis.low_rank.factors import cosines, perplexity, uniform_weights
 from attention_core.analysis.low_rank.feature_maps import feature_map
 from attention_core.analysis.state.running_sum import QuerySums, sums_of_query
 from attention_core.formatting import number, percent
 from pages.inside import pictures
-from pages.inside.headline import cheaper_from
+from pages.inside.headline import needs
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
@@ -162,6 +162,7 @@ def _kernel(data: HeadData) -> Step:
     exact, own = data.reference[allowed], data.weights[allowed]
     ratio = own / np.maximum(exact, np.finfo(np.float32).tiny)
     heavy = exact >= np.quantile(exact, 1 - HEAVY_SHARE)
+    is_equal = np.allclose(data.reference, uniform_weights(data.visible), atol=1e-6)
 
     def draw(key: str) -> None:
         pictures.scatter_plot(
@@ -183,8 +184,12 @@ def _kernel(data: HeadData) -> Step:
         r"of}\quad "
         r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
         shapes={"A": data.weights.shape},
-        findings=kernel_sentence(float(np.median(ratio)), float(np.median(ratio[heavy]))),
-        details=_(
+        findings=_("Softmax weights all keys of a query equally here, so the kernels cannot be compared.")
+        if is_equal
+        else kernel_sentence(float(np.median(ratio)), float(np.median(ratio[heavy]))),
+        details=""
+        if is_equal
+        else _(
             "The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the "
             "{share:.0%} of pairs with the most softmax weight, the median is {heavy:.2g}×.",
             middle=np.median(ratio),
@@ -290,13 +295,8 @@ def _sum_first(data: HeadData) -> Step:
         + symbol(0, r"\left(\varphi(K)^\top V\right)"),
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings=paragraph(
-            _(
-                "Each token is added to the state only once, so the cost grows with n instead of n². Linear attention "
-                "is cheaper than softmax for texts of {cheaper:,} tokens or more.",
-                cheaper=cheaper,
-            )
-            if (cheaper := cheaper_from(data))
-            else "",
+            _("Each token is added to the state only once, so the cost grows with n instead of n²."),
+            needs(data),
             grows,
             counted_as,
         ),

@@ -104,6 +104,8 @@ def _landmarks(data: HeadData) -> Step:
             "number is the number of a landmark. All tokens from there to the next number belong to this landmark."
         )
         if not means
+        else _("In the text, a small number marks each landmark.")
+        if m == n
         else _(
             "Neighbouring queries are averaged into query landmarks, and neighbouring keys into key "
             "landmarks. In the text, a small number marks the first token of each landmark."
@@ -210,7 +212,7 @@ def _factors(data: HeadData) -> Step:
             if m < n
             else _("Every token is its own landmark, so no tokens are averaged and no information is lost."),
             inverse_benefit(without, error),
-            inverse_count(cached.heads_closer_without_inverse(data.source, data.attention), len(data.qkv.q)),
+            inverse_count(cached.errors_without_inverse(data.source, data.attention)),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
             negative_weights(data.weights),
         ),

@@ -78,7 +78,6 @@ def _directions(data: HeadData) -> Step:
     orthogonal: bool = data.setting("orthogonal")
     drawn = {each: _unmasked_parts(data, 1, orthogonal=each)["directions"] for each in (orthogonal, not orthogonal)}
     m, d = drawn[orthogonal].shape
-    lengths = factors.lengths(drawn[orthogonal])
     cosines = {each: factors.cosines(W, W) for each, W in drawn.items()}
     cosines = {each: np.where(np.abs(c) < MIN_COSINE, 0, c) for each, c in cosines.items()}  # rounding errors
     groups = np.arange(m) // d
@@ -147,12 +146,6 @@ def _directions(data: HeadData) -> Step:
         + r",\quad W \in \mathbb{R}^{m \times d}",
         shapes={"W": (m, d)},
         findings=directions_sentence(d, across, free),
-        details=_(
-            "The random vectors have lengths from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
-            low=lengths.min(),
-            high=lengths.max(),
-            root=d**0.5,
-        ),
         draw=draw,
     )
 
@@ -297,7 +290,7 @@ def _more_features(data: HeadData) -> Step:
                 height=440,
                 alt=_("Lines: the error of each kind of feature against the number of directions"),
             )
-            st.markdown(fall_sentence(errors, row_norms=norms, divides=factor < 1))
+            st.markdown(fall_sentence(errors, divides=factor < 1))
 
         tasks = performer_error.tasks(
             data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, kinds=tuple(forms)

@@ -19,16 +19,11 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: pooling, weights, best possible error, leakage or causal mask, comparison with the reference."""
     if data.causal:
         return _cover(data), _weights_on_pools(data), _best_error(data), _masks(data), compare_with_reference(data)
-    does = _(
-        "In the causal form, a query attends to the pools before its own, and to the individual tokens of its own "
-        "pool up to itself."
-    )
-    leak = pooling.leak_step(data, does if (data.parts["provenance"] != 0).sum(-1).max() > 1 else "")
     return (
         pooling.pools_step(data),
         pooling.weights_step(data),
         pooling.best_error_step(data),
-        leak,
+        pooling.leak_step(data),
         compare_with_reference(data),
     )
 

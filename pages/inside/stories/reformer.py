@@ -62,11 +62,9 @@ def _hash(data: HeadData, number: int) -> Step:
         st.caption(
             _(
                 "Colours and small numbers show the buckets. A token without a number is in the bucket of the token "
-                "before it. Tokens per bucket:"
+                "before it."
             )
         )
-        legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
-        st.html(coloured_text(legend, range(len(filled)), notes=legend, positions=()))
 
     words = filled_sentence(number + 1, n, len(filled), [data.labels[i] for i in fullest])
     same, others = buckets[:, None] == buckets, ~np.eye(n, dtype=bool)

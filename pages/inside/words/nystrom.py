@@ -11,8 +11,6 @@ from pages.inside.headline import MIN_SHOWN_ERROR
 
 EQUAL_RATIO = 1.02
 """Errors within this ratio count as equal."""
-ZERO_UP_TO_ROUNDING = float(np.finfo(np.float32).eps)
-"""Singular values up to this share of the largest one are rounding errors of the matrix, which is float32."""
 SMALL_ERROR = 0.1
 """Relative errors up to this count as small."""
 
@@ -39,6 +37,11 @@ def product_headline(*, averaged: bool) -> str:
     return _("Nyström replaces the softmax matrix with a product of three others.")
 
 
+def shown_error(error: float) -> str:
+    """Return an error as text; it is 0% if only rounding causes the error."""
+    return percent(round(error, 5))
+
+
 def inverse_benefit(without: float, error: float) -> str:
     """Return the sentence about the effect of the inverse Z on the matrix error.
 
@@ -46,7 +49,7 @@ def inverse_benefit(without: float, error: float) -> str:
         without: the error without Z.
         error: the error with Z.
     """
-    values = {"without": percent(without), "error": percent(error)}
+    values = {"without": shown_error(without), "error": shown_error(error)}
     if values["without"] == values["error"]:
         return _("In this head, Z hardly changes the matrix error: {error}, as without Z.", **values)
     if error < without:
@@ -54,26 +57,32 @@ def inverse_benefit(without: float, error: float) -> str:
     return _("In this head, Z makes the matrix error larger: {error} instead of {without} without Z.", **values)
 
 
-def inverse_count(raised: Sequence[int], heads: int) -> str:
+def inverse_count(errors: Sequence[tuple[float, float]]) -> str:
     """Return the sentence about the heads in which the inverse Z lowers the matrix error; empty for one head.
 
     Args:
-        raised: the heads in which Z raises the error.
-        heads: the number of heads.
+        errors: the error without Z and the error with Z, for each head.
     """
+    changes = [0.0 if shown_error(without) == shown_error(error) else error - without for without, error in errors]
+    heads, lowered = len(changes), sum(change < 0 for change in changes)
+    raised = [str(head) for head, change in enumerate(changes) if change > 0]
     if heads == 1:
         return ""
-    if not raised:
+    if lowered == heads:
         return _("Z lowers the error in all {heads} heads.", heads=heads)
     if len(raised) == heads:
         return _("Z raises the error in all {heads} heads.", heads=heads)
+    if not raised:
+        return _(
+            "Z lowers the error in {lowered} of {heads} heads, and raises it in none.", lowered=lowered, heads=heads
+        )
     return _n(
         "Z lowers the error in {lowered} of {heads} heads, but raises it in head {raised}.",
         "Z lowers the error in {lowered} of {heads} heads, but raises it in heads {raised}.",
         n=len(raised),
-        lowered=heads - len(raised),
+        lowered=lowered,
         heads=heads,
-        raised=enumeration(map(str, raised)),
+        raised=enumeration(raised),
     )
 
 
@@ -86,7 +95,7 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
         largest: the largest entry of Z in absolute value.
         averaged: whether there are fewer landmarks than tokens.
     """
-    harms = without < error and percent(without) != percent(error)
+    harms = without < error and shown_error(without) != shown_error(error)
     if not harms or not averaged or largest <= 1:
         return ""
     return _(
@@ -130,11 +139,12 @@ def error_caption(error: float) -> str:
     return _("matrix error {error}", error=percent(error))
 
 
-def inverse_sentence(rows: Sequence[InverseRow]) -> str:
+def inverse_sentence(rows: Sequence[InverseRow], *, averaged: bool) -> str:
     """Return the sentences that say if a more exact inverse gives a better matrix, and why.
 
     Args:
         rows: one row per number of iterations, followed by the exact inverse.
+        averaged: whether there are fewer landmarks than tokens.
     """
     *iterated, exact = (row.error for row in rows)
     if max(exact, *iterated) < MIN_SHOWN_ERROR:
@@ -144,7 +154,9 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
             small=MIN_SHOWN_ERROR,
         )
     best = int(np.argmin(iterated))
-    if exact > EQUAL_RATIO * iterated[best]:
+    if not averaged:
+        reason = _("No tokens are averaged, so the inverse is the only source of error.")
+    elif exact > EQUAL_RATIO * iterated[best]:
         reason = (
             _(
                 "The exact inverse is worse than an approximate inverse, because inverting small singular values "
@@ -171,22 +183,6 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
             error=percent(iterated[best]),
             exact=percent(exact),
         ),
-    )
-
-
-def inverse_size(largest: float, values: np.ndarray) -> str:
-    """Return the sentences about the size of the exact inverse.
-
-    Args:
-        largest: its largest entry in absolute value.
-        values: the singular values of M, descending.
-    """
-    zero = values[-1] <= ZERO_UP_TO_ROUNDING * values[0]
-    return paragraph(
-        _("The smallest singular value of M is zero up to rounding.")
-        if zero
-        else _("The largest singular value of M is {ratio} times the smallest.", ratio=number(values[0] / values[-1])),
-        _("The largest entry of the exact inverse of M is {largest} in absolute value.", largest=number(largest)),
     )
 
 

@@ -6,7 +6,6 @@ from app.figures.lines.spread import Spread
 from app.words.i18n import _, paragraph
 from app.words.labels import setting_name
 from attention_core.formatting import number
-from attention_core.metrics.fit import fit_power
 
 POSITIVE = ("positive", "hyperbolic")
 """Kinds with positive features, whose estimates are rarely far too large and often far too small."""
@@ -154,12 +153,11 @@ def error_headline(errors: Spread) -> str:
     )
 
 
-def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, divides: bool = False) -> str:
+def fall_sentence(errors: dict[tuple[str, bool], Spread], *, divides: bool = False) -> str:
     """Return the sentences below the chart of the error against the number of directions.
 
     Args:
         errors: the errors by kind of feature, and whether the directions are orthogonal.
-        row_norms: the setting for the lengths of the directions.
         divides: whether the logits are divided.
     """
     first = errors["positive", True]
@@ -186,16 +184,6 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str, div
         _("Most estimates of the exponential are far too small.") if is_flat and not rises else "",
         _("Divide the logits by 20 above to see the error with small logits.")
         if (rises or is_flat) and not divides
-        else "",
-        ""
-        if is_flat
-        else _(
-            "A power law fitted to the error of positive features, as a function of the number of directions m, has "
-            "the exponent {slope}.",
-            slope=number(fit_power(first.x, first.middle).exponent),
-        ),
-        _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
-        if row_norms == "chi" and not is_flat
         else "",
         _(
             "With the largest number of random directions, **{best}** features have the smallest error ({least}) of "

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from stories import data, drawn_words, head, open_step, said, softmax
+from driver import charts
+from stories import data, drawn_words, head, open_step, said, softmax, spoken
 
 import attention_core as ac
 from pages.inside.stories import blocks
@@ -74,9 +75,24 @@ def test_sentences_without_selectable_blocks():
         choice_sentence(0, 0, causal=True)
         == "No other block is selected, so every query attends only to its own block."
     )
+    assert choice_sentence(1378, 1378, causal=False).startswith("**1,378** of the 1,378 selected blocks (100%)")
     assert "before the query's own block" not in choice_sentence(4, 1, causal=False)
     assert choice_sentence(4, 1, causal=False).startswith("**1** of the 4 selected blocks (25%) are also")
     assert "before the query's own block" in choice_sentence(4, 1, causal=True)
+
+
+@pytest.mark.parametrize(("blocks_", "loses"), [(1, True), (4, False)])
+def test_a_query_loses_weight_only_if_not_all_blocks_are_selected(blocks_, loses):
+    at = open_step(ac.get("blocks", block=5, blocks=blocks_), 2)
+    text = spoken(at, "caption")
+    assert ("loses the most softmax weight compared with the best selection. Blue: its own block." in text) == loses
+    lossless = "No query loses softmax weight compared with the best selection. This is query “t23” (token 23). Blue:"
+    assert (lossless in text) != loses
+    marks = [each.get("text") for each in charts(open_step(FIVE, 3, again=at))[-1]["layout"].get("annotations", [])]
+    assert "largest loss" in marks
+    at = open_step(ac.get("blocks", block=5, blocks=blocks_), 3, again=at)
+    marks = [each.get("text") for each in charts(at)[-1]["layout"].get("annotations", [])]
+    assert ("largest loss" in marks) == loses
 
 
 def test_a_key_that_the_mean_key_hides_is_named():

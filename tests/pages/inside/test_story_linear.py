@@ -60,7 +60,9 @@ def test_the_cheaper_order_is_counted(n, share):
     # Softmax: 2 n² d. Linear: φ(k)ᵀv and φ(q) times it, n d² each, and the normalizer's sum and product, n d each.
     assert said(at, r"needs (\d+)% of softmax's multiply-adds") == (share,)
     at = open_step(ac.get("linear"), 1, again=at, n=n)
-    assert said(at, r"cheaper than softmax for texts of (\d+) tokens or more") == (10,)  # at 9 both costs are equal
+    assert said(at, rf"At {n} tokens, Linear needs (\d+)% of softmax's multiply-adds\.") == (share,)
+    later = "From 10 tokens on, it needs fewer than softmax."  # at 9 both costs are equal
+    assert (later in spoken(at)) == (share > 100)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -99,6 +101,14 @@ def test_a_kernel_is_flatter_if_the_heaviest_pairs_lose_most(middle, heavy, flat
         else "On this input, the pairs with the most softmax weight do not lose the most weight. In this sense, linear "
         "attention's kernel is not flatter than softmax's exponential."
     )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("sharpness", "is_equal"), [(0.0, True), (1.0, False)])
+def test_kernels_are_not_compared_if_softmax_weights_all_keys_equally(sharpness, is_equal, causal):
+    step = linear.steps(data(ac.get("linear"), causal=causal, sharpness=sharpness))[3]
+    assert step.findings.startswith("Softmax weights all keys of a query equally here") == is_equal
+    assert (step.details == "") == is_equal
 
 
 @pytest.mark.parametrize("causal", [False, True])
