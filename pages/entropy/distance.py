@@ -29,6 +29,8 @@ from pages.entropy.view import View, quartiles
 DASHES = {ROTATED: "solid", PLAIN: "dash", BIASED: "dashdot"}
 ALONE = 3
 """Colour of the line of RoPE alone, which no form has."""
+MIN_TOKENS = 16
+"""Smallest number of tokens at which near and distant keys are compared; fewer tokens have too few distances."""
 TOO_SHORT = N_("This input is too short to compare distances. Use a longer input.")
 
 
@@ -109,7 +111,7 @@ def measure_finding(rows: Sequence[DistanceRow], measurement: Measurement) -> Fi
         name: {form: found for form in nats if (found := near_and_far_values(rows, form, name, n, mean=mean))}
         for name in ("weight", "logit", "size", "bound")
     }
-    if not by_form["weight"]:
+    if not by_form["weight"] or n < MIN_TOKENS:
         return _(TOO_SHORT)
     if measurement.options.distance == "logit":
         return distance_words.logits_by_form(by_form["logit"], n)

@@ -130,6 +130,12 @@ def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> Finding
             "to {far_plain}.**",
             **fields,
         )
+    elif falls > 0 < falls_plain and f"{near_plain:.2g}" != f"{far_plain:.2g}":
+        finding = _(
+            "**RoPE hardly changes how much the mean logit falls with distance: from {near} to {far}, instead of from "
+            "{near_plain} to {far_plain}.**",
+            **fields,
+        )
     elif far < near:
         finding = _("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
     else:
@@ -167,7 +173,7 @@ def size_and_bound(
     return Finding(
         _(
             "**RoPE's upper bound for |logit| is lower at large distances, but {times} times the actual logits there, "
-            "so it hardly limits them.**",
+            "so it does not make attention local.**",
             **values,
         )
         if SAME_RATIO * bounds[1] < bounds[0] and bounds[1] > LOOSE_BOUND * sizes[1]

@@ -148,9 +148,8 @@ def table(rows: Sequence[HomogeneityRow], measurement: Measurement) -> list[dict
 def notes(measurement: Measurement) -> str:
     """Return why a factor cancels in squared ReLU, but not in softmax."""
     return _(
-        "Squared ReLU is homogeneous: a factor λ on the logits multiplies each term of a row, and their sum, by λ². "
-        "After division by the row sum, the factor cancels. Neither a temperature nor log n scaling can therefore "
-        "sharpen the rows. All values are measured on the first {n} tokens.",
+        "Because the factor cancels in squared ReLU, neither a temperature nor log n scaling can sharpen its rows. All "
+        "values are measured on the first {n} tokens.",
         n=measured_tokens(measurement),
     )
 

@@ -26,7 +26,6 @@ from attention_core.experiments.homogeneity import HomogeneityRow
 from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number, percent, span
-from attention_core.inputs import models
 from attention_core.inputs.source import TextSource
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
@@ -34,6 +33,8 @@ from pages.entropy.growth_words import keys_and_share, keys_share, log_n_finding
 from pages.entropy.options import EntropyOptions, Measurement, make_measurement
 from pages.entropy.view import View, progress_note, quartiles
 
+MAX_SHARE = 1.02
+"""Upper end of the axis of a measure that is at most 1, except for rounding errors."""
 MIN_EVEN_SHARE = 0.8
 """Share of all keys from which the number of effective keys counts as close to that of equal weights."""
 
@@ -132,15 +133,9 @@ def describe(rows: Sequence[EntropyRow], measurement: Measurement) -> Lines | st
         scaled,
         base,
         causal=measurement.causal,
-        is_untrained=is_untrained(measurement),
         is_text=isinstance(measurement.source, TextSource) and not measurement.record.crosses,
     )
     return [[finding, Finding("", uniform_note(rows, measurement))], [Finding(log_n_finding(softmax, scaled))]]
-
-
-def is_untrained(measurement: Measurement) -> bool:
-    """Return whether the input comes from a built-in model; none of these was trained with log n scaling."""
-    return getattr(measurement.source, "model", "") in {info.key for info in models.BUILT_IN}
 
 
 def uniform_note(rows: Sequence[EntropyRow], measurement: Measurement) -> str:
@@ -201,6 +196,8 @@ def chart(rows: Sequence[EntropyRow], measurement: Measurement) -> tuple[list[Cu
     end = label_with_end(name, equal_weights, share=measure == "share")
     curves_.append(replace(guide(name, lengths, equal_weights), label=end))
     axes: dict[str, Any] = {"x_title": measurement.length_title, "y_title": titles[measure], "log_x": True}
+    if measure in ("normalised", "sparsity"):
+        axes["top"] = MAX_SHARE
     axes |= {"log_y": measure in ("keys", "share")} | ({"percent": True, "form": ".2%"} if measure == "share" else {})
     base = next((base for line in lines_by_word(measurement).values() if (base := base_length(line.attention))), 0)
     mark = log_n_mark(base, lengths, causal=measurement.causal)

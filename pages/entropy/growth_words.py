@@ -13,6 +13,8 @@ from attention_core.metrics.entropy import uniform_entropy
 
 SAME_RATIO = 1.05
 """Ratio up to which two numbers of effective keys count as equal."""
+MIN_CHANGE = 1e-3
+"""Smallest relative difference of two numbers of effective keys that shows an effect of log n scaling."""
 
 
 DIGITS = range(2, 18)
@@ -45,13 +47,7 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
 
 
 def main_finding(
-    softmax: Spread,
-    scaled: Spread | None,
-    base: int = 0,
-    *,
-    causal: bool = False,
-    is_untrained: bool = False,
-    is_text: bool = False,
+    softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False, is_text: bool = False
 ) -> Finding:
     """Return how softmax's effective keys and their share change with length.
 
@@ -62,7 +58,6 @@ def main_finding(
         scaled: softmax's effective keys with log n scaling; None if that curve is not drawn.
         base: reference length of log n scaling, if that curve is drawn.
         causal: whether a causal mask is used.
-        is_untrained: whether the input comes from a model that was trained without log n scaling.
         is_text: whether the input is one text.
     """
     if not softmax.x:
@@ -78,12 +73,13 @@ def main_finding(
         )
     log_n = dict(zip(scaled.x, scaled.middle, strict=True)) if scaled else {}
     lengths = [int(n) for n in softmax.x if n in log_n]  # during a run, one curve can have more points
-    scaling = ""
-    if len(lengths) > 1:
-        scaling = paragraph(
-            log_n_effect(base, shortest=lengths[0], longest=lengths[-1], causal=causal),
-            _("The model was not trained with this factor, so its output may not improve.") if is_untrained else "",
-        )
+    own = dict(zip(softmax.x, softmax.middle, strict=True))
+    changes = any(not math.isclose(log_n[n], own[n], rel_tol=MIN_CHANGE) for n in lengths)
+    scaling = (
+        log_n_effect(base, shortest=lengths[0], longest=lengths[-1], causal=causal)
+        if len(lengths) > 1 and changes
+        else ""
+    )
     if last_keys <= SAME_RATIO * first_keys:
         return Finding(
             _("**{where}, attention does not spread over more keys as the length grows.**", **values),
@@ -99,16 +95,11 @@ def main_finding(
             "grows. Their share of {keys} stays about the same.**",
             **values,
         )
-        cause = _("Softmax gives every key some weight, so the number grows with the text.")
     elif growth < 1:
         finding = _(
             "**{where}, attention spreads from {few} to {many} effective keys as the length "
             "grows, but over a smaller share of {keys}.**",
             **values,
-        )
-        cause = _(
-            "Softmax gives every key some weight, so the number grows. The weights also become less equal, so it grows "
-            "more slowly than the text."
         )
     else:
         finding = _(
@@ -116,12 +107,8 @@ def main_finding(
             "grows, and over a larger share of {keys}.**",
             **values,
         )
-        cause = _(
-            "Softmax gives every key some weight, so the number grows. The weights also become more equal, so it grows "
-            "faster than the text."
-        )
     shares = _("Effective keys make up {before} of {keys} at {a:,} tokens and {after} at {b:,} tokens.", **values)
-    return Finding(finding, paragraph(effective_keys_text(values), shares, cause, scaling))
+    return Finding(finding, paragraph(effective_keys_text(values), shares, scaling))
 
 
 def effective_keys_text(values: Mapping[str, Any]) -> str:
@@ -134,32 +121,43 @@ def effective_keys_text(values: Mapping[str, Any]) -> str:
 
 
 def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
-    """Return the finding that the number of effective keys grows less with log n scaling than with softmax.
+    """Return the finding that the number of effective keys grows by a smaller factor with log n scaling.
 
-    Return "" if the number does not grow with softmax, if it grows as much with log n scaling, or if the curves do not
-    have at least two lengths in common.
+    Return "" if the number does not grow with softmax, if it grows by the same factor with log n scaling, or if the
+    curves do not have at least two lengths in common.
     """
     log_n = dict(zip(scaled.x, scaled.middle, strict=True)) if scaled else {}
     own = {n: keys for n, keys in zip(softmax.x, softmax.middle, strict=True) if n in log_n}
-    if len(own) < 2 or own[max(own)] <= SAME_RATIO * own[min(own)]:
+    growth = own[max(own)] / own[min(own)] if len(own) > 1 else 1.0
+    if growth <= SAME_RATIO:
         return ""
     low, high = (choose(log_n[n] for n in own) for choose in (min, max))
-    if high / low * SAME_RATIO >= own[max(own)] / own[min(own)]:
+    if high / low * SAME_RATIO >= growth:
         return ""
     if high <= SAME_RATIO * low:
         return _("**With log n scaling, the number of effective keys stays at about {low}.**", low=number(low))
-    low_text, high_text = range_texts(low, high)
     if [log_n[n] for n in (min(own), max(own))] == [low, high]:
+        (less, more), (low_text, high_text) = distinct_texts(high / low, growth), distinct_texts(low, high)
         return _(
-            "**With log n scaling, the number of effective keys rises more slowly, from {low} to {high}.**",
+            "**With log n scaling, the number of effective keys becomes {less} times as large instead of {more} times "
+            "(from {low} to {high}).**",
+            less=less,
+            more=more,
             low=low_text,
             high=high_text,
         )
+    low_text, high_text = range_texts(low, high)
     return _(
         "**With log n scaling, the number of effective keys stays between {low} and {high}.**",
         low=low_text,
         high=high_text,
     )
+
+
+def distinct_texts(first: float, second: float) -> tuple[str, str]:
+    """Return two different numbers as texts with the fewest significant digits, at least two, that make them differ."""
+    pairs = ((number(first, digits), number(second, digits)) for digits in DIGITS)
+    return next(pair for pair in pairs if pair[0] != pair[1])
 
 
 def range_texts(low: float, high: float) -> tuple[str, str]:
@@ -179,7 +177,7 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
         causal: whether a causal mask is used. Each query then has its own number of keys, and its own factor.
     """
     if longest <= base:
-        effect = _("This flattens the weights in texts of fewer than {base} tokens.", base=base)
+        effect = _("This flattens the weights at fewer than {base} tokens.", base=base)
     elif causal:
         effect = _(
             "This flattens the weights of queries with fewer than {base} keys and sharpens those of queries with more "
@@ -188,11 +186,11 @@ def log_n_effect(base: int, *, shortest: int, longest: int, causal: bool) -> str
         )
     elif shortest < base:
         effect = _(
-            "This flattens the weights in texts of fewer than {base} tokens and sharpens them in longer texts.",
+            "This flattens the weights at fewer than {base} tokens and sharpens them at more than {base} tokens.",
             base=base,
         )
     else:
-        effect = _("This sharpens the weights in texts of more than {base} tokens.", base=base)
+        effect = _("This sharpens the weights at more than {base} tokens.", base=base)
     return paragraph(
         _("Log n scaling multiplies every logit by log n / log {base}, which is 1 for {base} keys.", base=base)
         if causal

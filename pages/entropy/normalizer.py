@@ -22,24 +22,24 @@ from pages.entropy.view import View, progress_note, quartiles
 MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 SHRINKS = N_(
-    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the row totals become only {growth} "
-    "times as large. The sum of the weights falls by {fall}.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the row totals of squared ReLU become "
+    "only {growth} times as large. The sum of the weights falls by {fall}.**"
 )
 CONSTANT = N_(
-    "**Yes. From {a:,} to {b:,} tokens, the row totals grow about as fast as n, so the sum of the weights stays nearly "
-    "constant.**"
+    "**Yes. From {a:,} to {b:,} tokens, the row totals of squared ReLU grow about as fast as n, so the sum of the "
+    "weights stays nearly constant.**"
 )
 GROWS = N_(
-    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, and the row totals become {growth} times as "
-    "large. The sum of the weights grows.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, and the row totals of squared ReLU become "
+    "{growth} times as large. The sum of the weights grows.**"
 )
 NO_GROWTH = N_(
-    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the row totals hardly grow, so the sum "
-    "of the weights falls by {fall}.**"
+    "**No. From {a:,} to {b:,} tokens, n becomes {times} times as large, but the row totals of squared ReLU hardly "
+    "grow. The sum of the weights falls by {fall}.**"
 )
 VARIES = N_(
-    "**No. From {a:,} to {b:,} tokens, the row totals do not grow as one power of n, so the sum of the weights "
-    "changes.**"
+    "**No. From {a:,} to {b:,} tokens, the row totals of squared ReLU do not grow as one power of n, so the sum of "
+    "the weights changes.**"
 )
 """Findings about the sum of the weights of squared ReLU after a division by n, to be translated."""
 MIN_MISFIT = 0.05

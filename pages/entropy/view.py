@@ -236,14 +236,10 @@ def band_note(lines: Sequence[Curve], *, heads: int, seeds: int) -> str:
     if not 0 < sum(not line.hides_band for line in bands) <= MAX_BANDS or heads * seeds == 1:
         return ""
     if seeds == 1:
-        text = _("Shaded: middle half of the heads.")
-    elif heads == 1:
-        text = _("Shaded: middle half of the seeds.")
-    else:
-        text = _("Shaded: middle half of the heads and seeds.")
-    return paragraph(
-        text, _("Point at another line or tap it to see its band.") if any(line.hides_band for line in bands) else ""
-    )
+        return _("Shaded: middle half of the heads.")
+    if heads == 1:
+        return _("Shaded: middle half of the seeds.")
+    return _("Shaded: middle half of the heads and seeds.")
 
 
 def sample_note(measurement: Measurement) -> str:

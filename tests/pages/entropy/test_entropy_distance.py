@@ -175,6 +175,13 @@ def test_few_tokens_show_instructions(n):
     assert "nan" not in spoken(at, "caption")
 
 
+@pytest.mark.parametrize("measure", ["weight", "logit", "bound"])
+@pytest.mark.parametrize(("n", "is_short"), [(15, True), (16, False)])
+def test_too_few_distances_are_not_compared(n, is_short, measure):
+    text = spoken(open_entropy(n=n, h_distance=measure))
+    assert ("This input is too short to compare distances. Use a longer input." in text) == is_short
+
+
 def test_constant_attention_has_no_size_to_bound():
     at = open_entropy(sharpness=0.0)
     assert "RoPE also sets an upper bound for |logit|" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))

@@ -18,7 +18,8 @@ from attention_core.experiments.homogeneity import FACTORS
 from attention_core.formatting import number
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
-from pages.entropy.growth_words import keys_and_share, range_texts
+from pages.entropy.growth import MAX_SHARE
+from pages.entropy.growth_words import distinct_texts, keys_and_share
 from pages.entropy.normalizer import power
 
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512, "h_measure": "entropy"}
@@ -37,7 +38,7 @@ def test_the_default_text_has_a_headline():
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**In this text, attention spreads from " in spoken(at)
     assert " effective keys as the length grows, but over a smaller share of all keys.**" in spoken(at)
-    assert "This flattens the weights in texts of fewer than 512 tokens." in spoken(at)
+    assert "This flattens the weights at fewer than 512 tokens." in spoken(at)
 
 
 def test_the_share_of_all_keys_is_the_number_of_effective_keys_over_the_length():
@@ -135,6 +136,12 @@ def test_curves_bands_and_table_equal_the_library():
         np.polyfit(np.log(x), y, 1)[0], abs=1e-6
     )
     assert table.loc["Softmax", "R² of the slope"] == pytest.approx(np.corrcoef(np.log(x), y)[0, 1] ** 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(("measure", "found"), [("normalised", True), ("sparsity", True), ("entropy", False)])
+def test_a_measure_of_at_most_one_has_an_axis_up_to_one(measure, found):
+    [figure] = charts(open_entropy(variants=chosen("softmax"), h_measure=measure, sharpness=0.0))
+    assert (figure["layout"]["yaxis"]["range"][1] == MAX_SHARE) == found
 
 
 def test_row_sums_and_sparsity_are_offered():
@@ -358,8 +365,9 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert points(keys)["equal weights on all keys"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = points(keys)["Softmax, log n scaling"].values()
-    between = "rises more slowly, from {} to {}.".format(*range_texts(min(scaled), max(scaled)))
-    assert f"With log n scaling, the number of effective keys {between}" in spoken(keys)
+    between = "(from {} to {}).".format(*distinct_texts(min(scaled), max(scaled)))
+    assert "With log n scaling, the number of effective keys becomes " in spoken(keys)
+    assert between in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax, log n scaling"][128], 128, causal=False)
     table = keys.dataframe[0].value
     assert table["effective keys as a share of all keys, n = 128"].iloc[-1] == share
