@@ -26,7 +26,6 @@ import attention_core.analysis.matrix.future as _future
 import attention_core.analysis.matrix.head_scores as _head_scores
 import attention_core.analysis.matrix.informative_query as _informative_query
 import attention_core.analysis.matrix.inside as _inside
-import attention_core.analysis.matrix.special_case as _special_case
 import attention_core.analysis.matrix.thresholds as _thresholds
 import attention_core.analysis.state.delta_state as _delta_state
 import attention_core.analysis.state.recurrent_state as _recurrent_state
@@ -266,7 +265,6 @@ compare_budgets = _cached_analysis(_budgets.compare_budgets, 4)
 state_history = _cached_analysis(_recurrent_state.state_history, 1, 3)
 causal_weights = _cached_analysis(_token_weight.causal_weights, 2)
 growth_by_strength = _cached_analysis(_delta_state.growth_by_strength)
-special_case_distance = _cached_analysis(_special_case.max_weight_difference, 4)
 thresholds = _cached_analysis(_thresholds.thresholds)
 growth_by_token = _cached_analysis(_delta_state.growth_by_token)
 

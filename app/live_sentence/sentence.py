@@ -36,8 +36,7 @@ class Row:
         variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
         weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.
         errors: the relative error of the variant's output at each step.
-        losses: a sentence at each step on what the variant hides and the error that follows, or empty. It is shown for
-            the largest error.
+        losses: a sentence at each step on the weight that the variant hides, or empty.
         costs: the variant's cost at each step, as a fraction of the first row's cost.
         long_costs: the same fractions for a long text.
     """
@@ -79,7 +78,7 @@ def live_sentence(
     link: str,
     row_parameter: str,
     uniform_error: float,
-    unshown: Sequence[float],
+    unshown: Sequence[tuple[float, str]],
     columns: Sequence[str],
     headings: Sequence[str],
     caption: str,
@@ -96,7 +95,7 @@ def live_sentence(
         link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
         row_parameter: the name of that page's query parameter for the word's index.
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
-        unshown: the share of each word's weight in the first row on tokens that are not drawn.
+        unshown: the share of each word's weight in the first row on tokens that are not drawn, and these tokens.
         columns: the names of the three numbers of a row: the error, the cost, and the cost for a long text.
         headings: headings of the first two columns together and of the third column, and then of each column.
         caption: sentences about these numbers, under the rows.
@@ -143,21 +142,20 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
 def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "legend": _("One row per variant. The framed word is the query; crossed-out words are hidden from it."),
+        "legend": _("The framed word is the query; crossed-out words are hidden from it."),
         "negative": _("Orange arcs are negative weights."),
         "help": _("Query word. Use the arrow keys to move between words."),
         "title": _("{title} ({knob} {setting})"),
-        "most": _("With softmax, “{word}” attends most to “{target}” ({weight} of the weight on these words)."),
-        "itself": _("With softmax, “{word}” attends most to itself ({weight} of the weight on these words)."),
+        "most": _("With softmax, “{word}” attends most to “{target}” ({weight} of the weight shown)."),
+        "itself": _("With softmax, “{word}” attends most to itself ({weight} of the weight shown)."),
         "unshown": _(
-            "With softmax, “{word}” gives {share} of its weight to [CLS] and [SEP] (not drawn). “{target}” gets "
-            "{weight} of the rest."
+            "With softmax, “{word}” gives {share} of its weight to {tokens} (not drawn). “{target}” gets {weight} of "
+            "the rest."
         ),
         "others": _("{list}."),
         "gives": _("{row} gives “{target}” {weight}"),
         "further": _("{row} {weight}"),
         "same": _("All variants give “{target}” about the same weight."),
-        "equal": _("Equal weights on all keys would have an output error of {zero}."),
         "worse": _("{row}'s output error ({error}) is even larger than that of equal weights ({zero})."),
         "attends": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: “{word}” gives every token less than 0.5% of its attention."),

@@ -35,7 +35,6 @@ export interface StoryTexts {
   gives: string; // the first of these weights
   further: string; // each other of these weights
   same: string;
-  equal: string; // the error of equal weights
   worse: string; // the largest error, which exceeds that of equal weights
   attends: string;
   nowhere: string;
@@ -64,7 +63,7 @@ export interface SentenceSettings {
   link: string;
   row_parameter: string;
   uniform_error: number;
-  unshown: number[];
+  unshown: [number, string][]; // of each word: the share of its weight on tokens that are not drawn, and these tokens
   texts: SentenceTexts;
 }
 

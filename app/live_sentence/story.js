@@ -26,15 +26,15 @@ export function percent(share, precision) {
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
- * @param {number} unshown the share of the first row's weight on tokens that are not drawn
+ * @param {[number, string]} unshown the share of the first row's weight on tokens that are not drawn, and these tokens
  * @param {RowSummary[]} rows
  */
-export function story(texts, labels, word, unshown, [first, ...others]) {
+export function story(texts, labels, word, [unshown, tokens], [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
   const isUnshown = unshown > (1 - unshown) * weight;
   const kind = isUnshown ? "unshown" : target === word ? "itself" : "most";
-  const values = { word: labels[word], target: labels[target], weight: percent(weight), share: percent(unshown) };
+  const values = { word: labels[word], target: labels[target], weight: percent(weight), share: percent(unshown), tokens };
   const comparison = isUnshown ? "" : otherWeights(texts, labels, target, others);
   const finding = joinParts(texts.sentences, [fill(texts[kind], values), comparison].filter(Boolean));
   const areSimilar = others.every((row) => Math.abs(weightOn(target, row) - weight) <= SIMILAR);
@@ -65,7 +65,7 @@ function otherWeights(texts, labels, target, rows) {
 }
 
 /**
- * Return why a row's weight on a word, the target, differs from the reference's weight, and why weights are negative.
+ * Return why a row has negative weights, or else why its weight on a word, the target, differs from the reference's weight.
  * @param {string[]} labels
  * @param {number} word
  * @param {RowSummary} row
@@ -86,23 +86,23 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
     high: percent(high),
   };
   const negative = { row: title, other: labels[lowestIndex], least: percent(weights[lowestIndex]) };
-  return [
-    fill((difference < -SIMILAR && lessReason) || (difference > SIMILAR && why.more) || "", values),
-    fill((weights[lowestIndex] <= NEGATIVE_LIMIT && why.negative) || "", negative),
-  ].filter(Boolean);
+  if (weights[lowestIndex] <= NEGATIVE_LIMIT && why.negative) return [fill(why.negative, negative)];
+  const reason = (difference < -SIMILAR && lessReason) || (difference > SIMILAR && why.more);
+  return reason ? [fill(reason, values)] : [];
 }
 
 /**
- * Return a sentence about the largest error if it exceeds the error of equal weights as shown; else about the latter.
+ * Return what the rows hide, and a sentence about the largest error if it exceeds the error of equal weights as shown.
  * @param {StoryTexts} texts
  * @param {{ title: string, error: number, loss: string }[]} rows
  * @param {number} uniformError
  */
-export function baseline(texts, rows, uniformError) {
+export function errorReasons(texts, rows, uniformError) {
   const worst = rows.reduce((most, row) => (row.error > most.error ? row : most));
   const [error, zero] = [worst.error, uniformError].map((each) => percent(each, 2));
-  if (worst.error <= uniformError || error === zero) return fill(texts.equal, { zero });
-  return fill(worst.loss || texts.worse, { row: worst.title, error, zero });
+  const isWorse = worst.error > uniformError && error !== zero;
+  const worse = isWorse ? fill(texts.worse, { row: worst.title, error, zero }) : "";
+  return joinParts(texts.sentences, [...rows.map((row) => row.loss), worse].filter(Boolean));
 }
 
 /**

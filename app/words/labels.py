@@ -1,7 +1,7 @@
 """Names that the app shows for attention variants, settings, families, references, axes, tokens and papers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,6 +11,9 @@ from app.state.session import REFERENCE
 from app.words.i18n import C_, SETTING, _, enumeration, language
 from app.words.isolation import isolate
 from attention_core.variant import Paper
+
+MAIN_SHARE = 0.1
+"""Share of the weight on special tokens from which a token is named."""
 
 
 def label(attention: ac.Attention) -> str:
@@ -69,6 +72,11 @@ def spinner(name: str) -> AbstractContextManager[None]:
 def reference_name(attention: ac.Attention) -> str:
     """Return the name of the reference against which a variant's errors are measured, in the visitor's language."""
     return _(attention.variant.reference_name)
+
+
+def main_tokens(weights: Mapping[str, float]) -> str:
+    """Return the special tokens that have at least ``MAIN_SHARE`` of a sum of weights, given each one's weight."""
+    return enumeration(token for token, weight in weights.items() if weight >= MAIN_SHARE * sum(weights.values()))
 
 
 def every_key(*, causal: bool) -> str:

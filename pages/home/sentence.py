@@ -3,6 +3,7 @@
 A slider changes each variant's budget, the setting that trades cost for accuracy.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
@@ -13,8 +14,8 @@ from app.live_sentence import Row, SentenceState, live_sentence
 from app.state import presets, url
 from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
-from app.words.i18n import _, escape_markdown, sentence
-from app.words.labels import setting_name
+from app.words.i18n import _, enumeration, escape_markdown, sentence
+from app.words.labels import main_tokens, setting_name
 from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
@@ -26,7 +27,7 @@ VARIANTS = tuple(map(ac.get, (REFERENCE, "local", "linear", "nystrom")))
 BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
 """The option that sets each variant's budget, by the variant's key."""
 
-MIN_HIDDEN_SHARE = 0.05
+MIN_HIDDEN_SHARE = 0.005
 """The smallest hidden share of softmax's weight that the text gives as the reason for an error."""
 
 
@@ -57,7 +58,7 @@ def show() -> None:
         link=_matrices_address(text),
         row_parameter=PINNED,
         uniform_error=budgets.uniform_error,
-        unshown=budgets.unshown,
+        unshown=list(map(unshown_weight, budgets.unshown)),
         columns=[
             _("output error, all {n} queries", n=n),
             _("cost at {n} tokens", n=n),
@@ -104,7 +105,7 @@ def notes(n: int, *, is_example: bool) -> list[str]:
     return [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
-            "softmax's output. The Error page shows the output error for longer texts.",
+            "softmax's output.",
             n=n,
         ),
         _(
@@ -128,7 +129,6 @@ def notes(n: int, *, is_example: bool) -> list[str]:
             else []
         ),
         _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
-        _("Linear first sums over all keys, and Nyström first computes landmarks and an inverse matrix."),
         *([_("This head was chosen because it links “it” to “animal”. Other heads differ.")] if is_example else []),
         _(
             "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
@@ -158,30 +158,29 @@ def row(steps: BudgetSteps) -> Row:
     )
 
 
-def loss(name: str, hidden: float, hidden_unshown: float) -> str:
-    """Return how much of softmax's weight a variant hides, as the reason for an error above that of equal weights.
-
-    It is empty for less than 5%. The browser replaces the errors in braces.
+def loss(name: str, hidden: float, hidden_unshown: Mapping[str, float]) -> str:
+    """Return how much of softmax's weight a variant hides, as the reason for its error; empty for hardly any weight.
 
     Args:
         name: the variant's name on screen.
         hidden: share of softmax's weight on masked keys, over all queries.
-        hidden_unshown: the part of this share that is on special tokens.
+        hidden_unshown: the part of this share that is on special tokens, by token.
     """
     if hidden < MIN_HIDDEN_SHARE:
         return ""
-    fields = {"name": name, "share": hidden, "error": "{error}", "zero": "{zero}"}
-    if hidden_unshown > hidden / 2:
+    if sum(hidden_unshown.values()) > hidden / 2:
         return _(
-            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on [CLS] and [SEP], which the "
-            "model adds at both ends. Its output error ({error}) therefore exceeds that of equal weights ({zero}).",
-            **fields,
+            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on {tokens} (not drawn).",
+            name=name,
+            share=hidden,
+            tokens=main_tokens(hidden_unshown),
         )
-    return _(
-        "Over all queries, {name} hides {share:.0%} of softmax's weight, so its output error ({error}) exceeds that of "
-        "equal weights ({zero}).",
-        **fields,
-    )
+    return _("Over all queries, {name} hides {share:.0%} of softmax's weight.", name=name, share=hidden)
+
+
+def unshown_weight(weights: Mapping[str, float]) -> tuple[float, str]:
+    """Return a query's weight on all tokens that are not drawn, and those of them that have any, as rounded."""
+    return sum(weights.values()), enumeration(token for token, weight in weights.items() if round(weight, 2))
 
 
 def _difference_reasons() -> dict[str, dict[str, str]]:
@@ -213,8 +212,8 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
             "more": averages,
             "unaveraged": _("{row} only approximates an inverse matrix, which changes the weights."),
             "negative": _(
-                "{row} multiplies by an inverse matrix, which makes some weights negative, such as {least} for "
-                "“{other}”."
+                "{row} multiplies by an inverse matrix, which makes some weights negative, such as that of “{other}” "
+                "({least} of the weight shown)."
             ),
         },
     }

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import streamlit as st
 
 import attention_core as ac
-from app.jobs import cached
 from app.state.controls import Options
 from app.state.session import REFERENCE
 from app.ui.matrix_picture import SAMPLE
@@ -14,7 +13,7 @@ from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import setting_name
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
-from attention_core.formatting import format_readable, number
+from attention_core.formatting import format_readable
 from attention_core.variant import TOKENS, Value
 from pages.home.gallery import page_link
 
@@ -40,10 +39,6 @@ def show() -> None:
             "Each variant becomes the variant one level above it if you choose the settings shown (n: number of "
             "tokens)."
         ),
-        _("Where no difference is given, all weights are equal on {n} random tokens.", n=TOKEN_COUNT),
-        _("A difference is the largest one between two weights.")
-        if any(largest_difference(edge) for variant in ac.all_variants() for edge in family_tree.edges(variant))
-        else "",
     )
     roots = "".join(map(tree_html, all_trees))
     with st.container(key="family-tree"):
@@ -72,17 +67,16 @@ def _branches(tree: Branch) -> str:
 def edge_html(edge: Edge) -> str:
     """Return the HTML of a variant in the tree.
 
-    It has the variant's name, the settings at which it equals its parent, how far both matrices differ, and a link.
+    It has the variant's name, the settings at which it equals its parent, and a link.
     """
     name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
-    text = _with_difference(edge, conditions(edge))
-    return f"{name} <small>{html.escape(text)}</small> {_comparison_link(edge)}"
+    return f"{name} <small>{html.escape(conditions(edge))}</small> {_comparison_link(edge)}"
 
 
 def other_edge_html(edge: Edge) -> str:
     """Return the HTML line about another variant that this variant equals with other settings."""
     text = _("also equals {name} ({conditions})", name=_(edge.special.title), conditions=conditions(edge))
-    return f"<span><small>{html.escape(_with_difference(edge, text))}</small> {_comparison_link(edge)}</span>"
+    return f"<span><small>{html.escape(text)}</small> {_comparison_link(edge)}</span>"
 
 
 def conditions(edge: Edge) -> str:
@@ -123,24 +117,14 @@ def _text(value: Value) -> str:
     return setting_name(str(value)) if isinstance(value, str | bool) else format_readable(value, None)
 
 
-def _with_difference(edge: Edge, text: str) -> str:
-    """Return the text with the largest difference of both matrices, if there is any."""
-    difference = largest_difference(edge)
-    return _("{text} · differs by {apart}", text=text, apart=number(difference)) if difference else text
-
-
-def largest_difference(edge: Edge) -> float:
-    """Return the largest difference between the entries of the two variants' matrices, on the gallery's input."""
-    return cached.special_case_distance(SAMPLE, *edge.attentions(TOKEN_COUNT), causal=_causal(edge))
-
-
-def _causal(edge: Edge) -> bool:
-    return not edge.holds(causal=False)
-
-
 def _comparison_link(edge: Edge) -> str:
     """Return an HTML link to the Matrices page that shows both variants on the gallery's input."""
-    changes = {"input": SAMPLE.key, "n": TOKEN_COUNT, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
+    changes = {
+        "input": SAMPLE.key,
+        "n": TOKEN_COUNT,
+        "heads": SAMPLE.spec.heads,
+        "causal": not edge.holds(causal=False),
+    }
     fields = Options.shared()
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
     general, special = edge.attentions(TOKEN_COUNT)

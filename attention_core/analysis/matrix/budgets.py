@@ -3,6 +3,7 @@
 A budget is the setting that trades cost for accuracy, such as the width of a window.
 """
 
+from collections.abc import Mapping
 from operator import truediv
 
 import numpy as np
@@ -10,11 +11,12 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.analysis.matrix.compare import allowed_pairs, select_tokens
+from attention_core.analysis.matrix.compare import allowed_pairs, select_tokens, special_sums
 from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
+from attention_core.inputs.text import UNKNOWN
 from attention_core.metrics.approximation import relative_error
 from attention_core.variant import SOFTMAX
 
@@ -33,7 +35,7 @@ class BudgetSteps(CompactRepr):
             pairs that are not allowed.
         output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
         hidden: share of the reference's weight on pairs that are not allowed at each value, over all n queries.
-        hidden_unshown: the part of ``hidden`` that is on keys that are not shown.
+        hidden_unshown: the part of ``hidden`` that is on keys that are not shown, by token.
         costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
         long_costs: the same shares for ``LONG_TEXT_TOKENS`` tokens.
     """
@@ -42,7 +44,7 @@ class BudgetSteps(CompactRepr):
     weights: np.ndarray
     output_errors: tuple[float, ...]
     hidden: tuple[float, ...]
-    hidden_unshown: tuple[float, ...]
+    hidden_unshown: tuple[Mapping[str, float], ...]
     costs: tuple[float, ...]
     long_costs: tuple[float, ...]
 
@@ -57,7 +59,7 @@ class BudgetComparison(CompactRepr):
         uniform_error: error of the mean of v; see ``MatrixComparison``.
         far_query: index of the query, among the tokens shown, with the largest softmax weight on a key at
             least ``FAR_DISTANCE`` tokens away.
-        unshown: share of each shown query's softmax weight on tokens that are not shown.
+        unshown: share of each shown query's softmax weight on tokens that are not shown, by token.
     """
 
     n: int
@@ -65,7 +67,7 @@ class BudgetComparison(CompactRepr):
     variants: tuple[BudgetSteps, ...]
     uniform_error: float
     far_query: int
-    unshown: tuple[float, ...]
+    unshown: tuple[Mapping[str, float], ...]
 
 
 def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -> BudgetComparison:
@@ -93,7 +95,7 @@ def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
         variants=tuple(_budget_steps(qkv, attention, head, is_word) for attention in attentions),
         uniform_error=float(relative_error(qkv.v[head].mean(-2).expand_as(qkv.v[head]), softmax_weights @ qkv.v[head])),
         far_query=_far_query(select_tokens(softmax_weights, is_word), tokens),
-        unshown=tuple(softmax_weights[is_word][:, ~is_word].sum(-1).tolist()),
+        unshown=tuple(special_sums(qkv, row) for row in softmax_weights[is_word]),
     )
 
 
@@ -127,7 +129,7 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
         errors.append(float(relative_error(weights @ variant.values(record.v)[index], reference @ v)))
         hidden_weights = reference.masked_fill(allowed, 0.0).sum(0) / qkv.n  # by key
         hidden.append(float(hidden_weights.sum()))
-        hidden_unshown.append(float(hidden_weights[~selected].sum()))
+        hidden_unshown.append(special_sums(qkv, hidden_weights))
 
     def relative_cost(variant: Attention, n: int) -> float:
         costs = (each.cost(n, qkv.q.shape[-1], heads=qkv.heads) for each in (variant, registry.get(SOFTMAX)))
@@ -147,10 +149,10 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
 def _far_query(weights: Tensor, tokens: tuple[str, ...]) -> int:
     """Return the index of the query with the largest weight on a far key.
 
-    If any token is a word, only words count as queries.
+    If any token is a known word, only known words count as queries.
     """
     positions = torch.arange(len(tokens))
     is_far = (positions[:, None] - positions).abs() >= min(FAR_DISTANCE, len(tokens) - 1)
-    is_word = torch.tensor([any(map(str.isalnum, token)) for token in tokens])
+    is_word = torch.tensor([token != UNKNOWN and any(map(str.isalnum, token)) for token in tokens])
     is_query = is_word if is_word.any() else ~is_word
     return int((weights * is_far * is_query[:, None]).amax(-1).argmax())

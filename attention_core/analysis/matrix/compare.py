@@ -89,12 +89,12 @@ def compare(
         output_error=output_error(weights @ attention.values(qkv.v)[head_slice], reference_output),
         uniform_error=output_error(uniform_weights @ v, reference_output),
         misplaced=float(wrong_mass(weights, reference).mean()),
-        misplaced_special={} if qkv.crosses else _special_sums(qkv, (reference - weights).clamp_min(0).mean((0, 1))),
+        misplaced_special={} if qkv.crosses else special_sums(qkv, (reference - weights).clamp_min(0).mean((0, 1))),
         left_out=float(weights[:, selected][..., ~selected_keys].abs().sum() / weights[:, selected].abs().sum()),
     )
 
 
-def _special_sums(qkv: QKV, weights: Tensor) -> dict[str, float]:
+def special_sums(qkv: QKV, weights: Tensor) -> dict[str, float]:
     """Return the sum of the weights ``[n]`` of the special tokens with the same text, by this text."""
     sums: dict[str, float] = {}
     for token, is_special, weight in zip(qkv.tokens, qkv.special, weights.tolist(), strict=True):

@@ -54,9 +54,11 @@ def test_each_step_has_the_weight_that_its_mask_hides_from_softmax(text, compari
         mask = attention.mask(text.n)
         lost = softmax * (0 if mask is None else ~mask.numpy())
         assert hidden == pytest.approx(lost.sum() / text.n, abs=1e-6)
-        assert unshown == pytest.approx(lost[:, is_special].sum() / text.n, abs=1e-6)
+        on_special = lost[:, is_special].sum(0) / text.n
+        assert unshown == pytest.approx(dict(zip(("[CLS]", "[SEP]"), on_special, strict=True)), abs=1e-6)
     assert (steps.hidden[0] > 0.1) == (key == "local")
-    np.testing.assert_allclose(comparison.unshown, softmax[~is_special][:, is_special].sum(-1), rtol=1e-5)
+    unshown = [[each["[CLS]"], each["[SEP]"]] for each in comparison.unshown]
+    np.testing.assert_allclose(unshown, softmax[~is_special][:, is_special], rtol=1e-5)
 
 
 def test_budget_steps_end_at_the_last_setting_with_an_effect():
@@ -103,6 +105,13 @@ def test_punctuation_is_never_the_far_query():
     far = np.where(abs(places[:, None] - places) >= 3, weights, 0).max(-1)
     assert comparison.tokens[int(far.argmax())] in ",."
     assert comparison.tokens[comparison.far_query].isalpha()
+
+
+def test_an_unknown_token_is_the_far_query_only_without_words():
+    for text, query in (("图书 the cat sat", "sat"), ("图书管理", "[UNK]")):
+        comparison = compare_budgets(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
+        assert "[UNK]" in comparison.tokens
+        assert (comparison.tokens[comparison.far_query] == "[UNK]") == (query == "[UNK]")
 
 
 def test_an_input_of_one_word_is_refused():

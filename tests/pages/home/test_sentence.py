@@ -97,26 +97,28 @@ def test_error_and_cost_use_the_same_tokens(text):
 
 
 @pytest.mark.parametrize(
-    ("hidden", "unshown", "expected"),
+    ("hidden", "special", "end"),
     [
-        (0.049, 0.049, ""),
-        (0.5, 0.24, ", so its output error ({error}) exceeds"),
-        (
-            0.5,
-            0.26,
-            ", mostly on [CLS] and [SEP], which the model adds at both ends. Its output error ({error}) therefore "
-            "exceeds",
-        ),
+        (0.0049, {"[CLS]": 0.0049}, None),
+        (0.5, {"[CLS]": 0.12, "[SEP]": 0.12}, "."),
+        (0.5, {"[CLS]": 0.13, "[SEP]": 0.13}, ", mostly on [CLS] and [SEP] (not drawn)."),
+        (0.5, {"[CLS]": 0.26, "[SEP]": 0.02}, ", mostly on [CLS] (not drawn)."),
     ],
 )
-def test_a_loss_says_what_is_hidden_and_its_effect(hidden, unshown, expected):
-    text = f"Over all queries, Local hides 50% of softmax's weight{expected} that of equal weights ({{zero}})."
-    assert sentence.loss("Local", hidden, unshown) == (expected and text)
+def test_a_loss_says_how_much_is_hidden_and_on_which_tokens_mostly(hidden, special, end):
+    text = f"Over all queries, Local hides 50% of softmax's weight{end}"
+    assert sentence.loss("Local", hidden, special) == ("" if end is None else text)
+
+
+@pytest.mark.parametrize(("last", "tokens"), [(0.004, "[CLS]"), (0.006, "[CLS] and [SEP]")])
+def test_tokens_that_are_not_drawn_are_named_if_they_have_weight(last, tokens):
+    share, named = sentence.unshown_weight({"[CLS]": 0.828, "[SEP]": last})
+    assert (share, named) == (pytest.approx(0.828 + last), tokens)
 
 
 def test_only_a_variant_with_a_mask_has_losses(first):
     losses = {row["key"]: row["losses"] for row in first[0]["rows"]}
-    assert losses["local"][3].startswith("Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] and")
+    assert losses["local"][3] == "Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] (not drawn)."
     assert losses["local"][-1] == ""
     assert {*losses["softmax"], *losses["linear"], *losses["nystrom"]} == {""}
 
@@ -127,6 +129,15 @@ def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     assert (local < softmax) == saves
     nothing = f"At {n} tokens, Local saves nothing, because it computes whole blocks of 32 tokens."
     assert (nothing in sentence.notes(n, is_example=False)) != saves
+
+
+def test_the_reason_for_an_error_is_given_although_the_drawn_rows_agree():
+    header, matrices, settings = sent(open_page("home", sentence="I like it."))
+    local, step = next(row for row in header["rows"] if row["key"] == "local"), settings["steps"]["local"]
+    drawn = matrices["local"][step] - matrices["softmax"][0]
+    assert np.nanmax(abs(drawn[settings["word"]])) < 0.01
+    assert local["errors"][step] > 0.5
+    assert local["losses"][step].startswith("Over all queries, Local hides")
 
 
 def test_the_first_visit_sends_little_data(first):

@@ -4,11 +4,9 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import torch
 from driver import open_page, visit
 
 import attention_core as ac
-from app.jobs import cached
 from attention_core import family_tree
 from attention_core.variant import SpecialCase
 from pages.home import tree
@@ -39,27 +37,6 @@ def test_every_variant_of_a_tree_is_counted():
 def test_the_html_is_nested_like_the_tree(tree_html):
     under_local = tree_html[tree_html.index("<strong>Local</strong>") :]
     assert under_local.index("<ul>") < under_local.index("<strong>Longformer</strong>") < under_local.index("</ul>")
-
-
-def test_the_difference_uses_the_tokens_of_the_gallery():
-    """Check with two different variants, because the differences of the edges are rounding errors."""
-    qkv, other = tree.SAMPLE.load(), ac.get("local", window=2)
-    rows = torch.softmax(qkv.q.double() @ qkv.k.double().mT / qkv.q.shape[-1] ** 0.5, -1)
-    near = (torch.arange(32)[:, None] - torch.arange(32)).abs() <= 2
-    expected = (rows - rows * near / (rows * near).sum(-1, keepdim=True)).abs().max()
-    assert cached.special_case_distance(tree.SAMPLE, other, ac.get("softmax"), causal=False) == pytest.approx(
-        float(expected), rel=1e-5
-    )
-    assert all(tree.largest_difference(edge) < 1e-5 for edge in EDGES)
-
-
-@pytest.mark.parametrize(
-    ("apart", "expected"), [(0.0, ""), (1.2e-7, " · differs by 1.2 × 10⁻⁷"), (0.25, " · differs by 0.25")]
-)
-def test_only_a_difference_is_shown(monkeypatch, apart, expected):
-    edge = EDGES[0]
-    monkeypatch.setattr(tree, "largest_difference", lambda _edge: apart)
-    assert f"{tree.conditions(edge)}{expected}</small>" in tree.edge_html(edge).replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.mark.parametrize(
