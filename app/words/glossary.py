@@ -144,8 +144,9 @@ ENTRIES = (
         N_("KL divergence|KL"),
         N_(
             "How much a variant's weights differ from those of its reference, usually softmax: the sum over all keys "
-            "of variant × log(variant ÷ reference), on average over queries. Negative weights count by absolute "
-            "value. It is 0 if all weights agree, and infinite if a key has weight only in the variant."
+            "of variant × log(variant ÷ reference), on average over queries. Each row is first divided by the sum "
+            "of its absolute weights. KL is 0 if the rows then agree, and infinite if a key has weight only in the "
+            "variant."
         ),
     ),
     Entry(
@@ -277,8 +278,8 @@ ENTRIES = (
     Entry(
         N_("total variation"),
         N_(
-            "Half the sum of the absolute differences between two rows of weights. It is the share of weight that "
-            "falls on different keys."
+            "Half the sum of the absolute differences between two rows of weights. If both rows sum to 1 and have no "
+            "negative weights, it is the share of weight that falls on different keys."
         ),
     ),
     Entry(

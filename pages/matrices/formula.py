@@ -18,7 +18,7 @@ def show(comparison: Comparison) -> None:
         list(titles), REFERENCE, key="explain.variant", widget=st.pills, format_func=titles.__getitem__, required=True
     )
     attention = attentions[key]
-    if attention in comparison.matrices:
+    if attention in comparison.matrices and attention.word != REFERENCE:
         st.markdown(variant_sentence(attention, comparison.matrices[attention], causal=comparison.view.causal))
     about.link_inside(attention)
     about.show(attention, comparison.chosen)

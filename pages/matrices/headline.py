@@ -5,10 +5,11 @@ from collections.abc import Mapping
 
 from app.state.session import REFERENCE
 from app.words.finding import Finding, Lines
-from app.words.i18n import _, enumeration, paragraph
-from app.words.labels import every_key, reference_name, sentence_name
+from app.words.i18n import _, paragraph
+from app.words.labels import every_key, main_tokens, reference_name, sentence_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.attention import Attention
+from attention_core.formatting import span
 from attention_core.variant import Variant
 from pages.matrices.ranking import MAX_CLOSE_POINTS, VariantError, extremes, in_percent, ranking
 
@@ -16,12 +17,12 @@ LINEAR, NYSTROM = "linear", "nystrom"
 """Variants with sentences of their own."""
 MASKED_ROWS = ("power_bert",)
 """Variants that mask all keys of some queries, so their misplaced weight is not softmax's weight on masked keys."""
+MIN_SUM_CHANGE = 0.5
+"""Distance of a row sum from 1 beyond which the row sums are given as the reason for an error."""
 MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
 VISIBLE_SHARE = 0.005
 """Share of negative weight up to which it is not explained: rounded, it is 0%, and its colour can hardly be seen."""
-MAIN_SHARE = 0.1
-"""Share of the masked weight on special tokens from which a token is named."""
 
 
 def findings(
@@ -119,25 +120,37 @@ def masked_weight(attention: Attention, compared: MatrixComparison) -> str:
     if not is_masked_softmax(attention.variant) or in_percent(compared.misplaced) <= 0:
         return ""
     special = compared.misplaced_special
-    if (total := sum(special.values())) <= compared.misplaced / 2:
+    if sum(special.values()) <= compared.misplaced / 2:
         return _("masks {share:.0%} of softmax's weight", share=compared.misplaced)
-    tokens = enumeration(token for token, weight in special.items() if weight >= MAIN_SHARE * total)
+    tokens = main_tokens(special)
     if compared.left_out > 0:
         tokens = _("{tokens} (not drawn)", tokens=tokens)
     return _("masks {share:.0%} of softmax's weight, mostly on {tokens}", share=compared.misplaced, tokens=tokens)
 
 
 def lost_weight(attention: Attention, compared: MatrixComparison, subject: str) -> str:
-    """Return why a variant with a mask or with landmarks has an error.
+    """Return why a variant has an error: masked weight, landmarks, an approximate inverse, or row sums other than one.
 
-    Empty if it neither masks weight nor averages.
+    Empty if it has no error or another reason.
     """
     if loss := masked_weight(attention, compared):
         return _("{subject} {loss}.", subject=subject, loss=loss)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(compared.weights):
         return _("{subject} replaces groups of tokens by their means, the landmarks.", subject=subject)
-    return ""
+    if in_percent(compared.output_error) == 0:
+        return ""
+    if attention.key == NYSTROM:
+        return _("{subject} only approximates an inverse matrix.", subject=subject)
+    low, high = compared.passport.row_sum_min, compared.passport.row_sum_max
+    if max(abs(low - 1), abs(high - 1)) < MIN_SUM_CHANGE:
+        return ""
+    return _(
+        "The rows of {subject} sum to {sums}, not to 1, so its outputs differ in size from those of {reference}.",
+        subject=subject,
+        sums=span(low, high, ".3g"),
+        reference=reference_name(attention),
+    )
 
 
 def negative_weights(attention: Attention, compared: MatrixComparison, *, difference: bool = False) -> str:
@@ -182,12 +195,12 @@ def farthest_because_flat(name: str, compared: MatrixComparison, *, causal: bool
         return ""
     if 0 < margin <= MAX_CLOSE_POINTS:
         return _(
-            "**{name}** has the largest output error ({error:.0%}, almost that of equal weights, {zero:.0%}), "
+            "**{name}** has the largest output error ({error:,.0%}, almost that of equal weights, {zero:.0%}), "
             "because it has no exponential and weights keys more evenly.",
             **fields,
         )
     return _(
-        "**{name}** has the largest output error ({error:.0%}; with equal weights on {keys}: {zero:.0%}), "
+        "**{name}** has the largest output error ({error:,.0%}; with equal weights on {keys}: {zero:.0%}), "
         "because it has no exponential and weights keys more evenly.",
         **fields,
     )
@@ -198,4 +211,4 @@ def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
     fields = {"error": compared.output_error, "zero": compared.uniform_error, "keys": every_key(causal=causal)}
     if abs(in_percent(compared.output_error) - in_percent(compared.uniform_error)) <= MAX_CLOSE_POINTS:
         return _("Its error is close to that of equal weights ({zero:.0%}).", **fields)
-    return _("Its error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
+    return _("Its error is {error:,.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)

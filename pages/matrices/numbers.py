@@ -108,7 +108,7 @@ def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | Non
         metric for metric in metrics if (compares or not metric[2].compared) and metric[1] != "sparsity"
     ]  # The evenness S repeats what the entropy says.
     if compares:
-        cells[_("output error")] = formatted(matrix.output_error, ".1%")
+        cells[_("output error")] = formatted(matrix.output_error, ",.1%")
     for record, name, column in sorted(shown, key=lambda metric: not metric[2].compared):
         cells[_(column.label)] = _text(record.cell(name), column.format)
     cells[_("can be causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
@@ -140,4 +140,4 @@ def _meaning(attention: ac.Attention, letter: str) -> str:
 def _text(value: float | str, form: str) -> str:
     if isinstance(value, str):
         return value
-    return formatted(value, ".1%" if form == "percent" else form.removeprefix("%")) if form else number(value)
+    return formatted(value, ",.1%" if form == "percent" else form.removeprefix("%")) if form else number(value)

@@ -110,12 +110,12 @@ def _rank(
     margin = in_percent(baseline) - in_percent(fields["most"])
     if smallest == largest:
         return Finding(
-            _("**All variants have an output error of {error:.0%} compared with {against}.**", **fields)
+            _("**All variants have an output error of {error:,.0%} compared with {against}.**", **fields)
             if len(errors) > 1
             else _(
-                "**{name} has an output error of {error:.0%} compared with {against}.**", name=smallest[0], **fields
+                "**{name} has an output error of {error:,.0%} compared with {against}.**", name=smallest[0], **fields
             ),
-            _baseline(margin, **fields),
+            _baseline(margin, **fields) if margin or in_percent(baseline) else "",
         )
     farthest = _farthest(largest, **fields)
     reason = combined.get(largest[0], "") if len(largest) == 1 else ""
@@ -130,7 +130,7 @@ def _rank(
         compared = ""
     if loss and not is_close:
         closest = _(
-            "**{name} has the smallest output error compared with {against} (still {error:.0%}). It {loss}.**",
+            "**{name} has the smallest output error compared with {against} (still {error:,.0%}). It {loss}.**",
             name=smallest[0],
             loss=loss,
             **fields,
@@ -140,13 +140,15 @@ def _rank(
 
 
 def _hardly_better(gain: float, **fields: object) -> str:
-    """Return that even the smallest error is hardly, or not, smaller than that of equal weights.
+    """Return that even the smallest error is hardly, or not, smaller than that of equal weights, or that this is zero.
 
     Args:
         gain: the error of equal weights minus the smallest error, at most ``MAX_CLOSE_POINTS`` percentage points.
         fields: values of the message.
     """
     values: dict[str, Any] = fields
+    if in_percent(values["zero"]) == 0:
+        return _("**Equal weights on {keys} have the same output as {against} (0% output error).**", **values)
     if gain > 0:
         return _("**No variant is much better than equal weights on {keys} ({zero:.0%} output error).**", **values)
     return _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **values)
@@ -155,8 +157,8 @@ def _hardly_better(gain: float, **fields: object) -> str:
 def _closest(names: Sequence[str], **fields: object) -> str:
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
-        "**{names} has the smallest output error compared with {against} ({error:.0%}).**",
-        "**{names} have the smallest output error compared with {against} ({error:.0%}).**",
+        "**{names} has the smallest output error compared with {against} ({error:,.0%}).**",
+        "**{names} have the smallest output error compared with {against} ({error:,.0%}).**",
         **values,
     )
 
@@ -165,8 +167,8 @@ def _closest_but_far(names: Sequence[str], **fields: object) -> str:
     """Return which variants have the smallest error, and that it is not small."""
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
-        "**{names} has the smallest output error compared with {against}, but it is still {error:.0%}.**",
-        "**{names} have the smallest output error compared with {against}, but it is still {error:.0%}.**",
+        "**{names} has the smallest output error compared with {against}, but it is still {error:,.0%}.**",
+        "**{names} have the smallest output error compared with {against}, but it is still {error:,.0%}.**",
         **values,
     )
 
@@ -174,8 +176,8 @@ def _closest_but_far(names: Sequence[str], **fields: object) -> str:
 def _farthest(names: Sequence[str], **fields: object) -> str:
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     return _n(
-        "**{names} has the largest output error compared with {against} ({most:.0%}).**",
-        "**{names} have the largest output error compared with {against} ({most:.0%}).**",
+        "**{names} has the largest output error compared with {against} ({most:,.0%}).**",
+        "**{names} have the largest output error compared with {against} ({most:,.0%}).**",
         **values,
     )
 
@@ -192,18 +194,18 @@ def _near_baseline(names: Sequence[str], margin: float, **fields: object) -> str
     values: dict[str, Any] = {"names": enumeration(names), **fields}
     if margin > 0:
         return _(
-            "The output error of **{names}** ({most:.0%}) is hardly smaller than that of equal weights on {keys} "
+            "The output error of **{names}** ({most:,.0%}) is hardly smaller than that of equal weights on {keys} "
             "({zero:.0%}).",
             **values,
         )
     if margin == 0:
         return _(
-            "The output error of **{names}** ({most:.0%}) is no smaller than that of equal weights on {keys} "
+            "The output error of **{names}** ({most:,.0%}) is no smaller than that of equal weights on {keys} "
             "({zero:.0%}).",
             **values,
         )
     return _(
-        "The output error of **{names}** ({most:.0%}) is larger than that of equal weights on {keys} ({zero:.0%}).",
+        "The output error of **{names}** ({most:,.0%}) is larger than that of equal weights on {keys} ({zero:.0%}).",
         **values,
     )
 

@@ -14,29 +14,21 @@ from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, K
 from attention_core.attention import Attention
 from attention_core.formatting import format_readable, formatted, percent, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
-from pages.matrices.headline import NYSTROM
+from pages.matrices.headline import negative_weights
 from pages.matrices.ranking import in_percent
 
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
 """No key stands out if the largest weight is below ``SMALL_WEIGHT`` and below ``EVEN_RATIO`` times equal weights."""
 
 ROUNDING_ERROR = 1e-6
-"""Total variation up to which two matrices have the same weights except for rounding."""
+"""Total variation up to which two matrices have the same weights except for rounding, and size of a zero weight."""
 
 
 def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal: bool = False) -> str:
-    """Return the effect of this variant on this input, with its numbers."""
-    metrics, name = compared.passport, sentence_name(attention)
-    if attention.word == REFERENCE:
-        return _(
-            "The rows of **{name}** have a mean entropy of {entropy:.2f} nats, the same as a row with {count:.1f} "
-            "equally weighted keys.",
-            name=name,
-            count=metrics.perplexity,
-            entropy=metrics.entropy,
-        )
+    """Return the effect of this variant on this input, compared with its reference."""
+    metrics = compared.passport
     fields = {
-        "name": name,
+        "name": sentence_name(attention),
         "reference": reference_name(attention),
         "wrong": metrics.total_variation,
         "matrix": metrics.relative_error,
@@ -44,7 +36,7 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
         "zero": compared.uniform_error,
         "keys": every_key(causal=causal),
     }
-    output = _("The output error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
+    output = _("The output error is {error:,.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
     if rows_are_distributions(metrics.row_sum_min, metrics.row_sum_max, metrics.negative_mass):
         if metrics.total_variation < ROUNDING_ERROR:
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
@@ -64,7 +56,7 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
         )
     signed = metrics.negative_mass > NEGATIVE_TOLERANCE
     return paragraph(
-        _("The matrix of **{name}** differs from the matrix of {reference} by {matrix:.0%} (matrix error).", **fields),
+        _("The matrix of **{name}** differs from the matrix of {reference} by {matrix:,.0%} (matrix error).", **fields),
         output,
         _("Negative weights make up {share:.1%} of the sum of absolute weights.", share=metrics.negative_mass)
         if signed
@@ -84,7 +76,7 @@ def caption(
     if not math.isfinite(metrics.row_sum_max):
         return _("Some weights are not finite. Use smaller queries and keys.")
     is_reference = attention.word == REFERENCE
-    lines = [_("reference") if is_reference else _("output error {output:.0%}", output=compared.output_error)]
+    lines = [_("reference") if is_reference else _("output error {output:,.0%}", output=compared.output_error)]
     if is_reference or not difference:
         n = round(metrics.perplexity)
         lines[0] += " · " + _n("{n} effective key", "{n} effective keys", n=n)
@@ -114,7 +106,7 @@ def details(attention: Attention, compared: MatrixComparison, *, hidden: str) ->
     if attention.word != REFERENCE:
         parts += [
             _(
-                "output error {output:.0%} · matrix error {matrix:.0%}",
+                "output error {output:,.0%} · matrix error {matrix:,.0%}",
                 output=compared.output_error,
                 matrix=metrics.relative_error,
             ),
@@ -171,14 +163,15 @@ def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
 def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: bool) -> str:
     """Return the meaning of orange (and of blue for differences).
 
-    Empty if the headline explains all negative weights.
+    Empty if the text below the board explains all negative weights.
     """
     if difference:
         references = {reference_name(attention) for attention in matrices if attention.word != REFERENCE}
         reference = references.pop() if len(references) == 1 else _("the reference")
         return _("Blue: more weight than {reference} gives. Orange: less weight.", reference=reference)
     if any(
-        compared.passport.negative_mass > NEGATIVE_TOLERANCE for a, compared in matrices.items() if a.key != NYSTROM
+        (compared.weights < -ROUNDING_ERROR).any() and not negative_weights(attention, compared)
+        for attention, compared in matrices.items()
     ):
         return _("Orange: negative weights, which subtract values from the output.")
     return ""

@@ -182,6 +182,15 @@ def test_equally_distant_variants_are_not_named(error, better):
     )
 
 
+@pytest.mark.parametrize(("zero", "equal"), [(0.004, True), (0.006, False)])
+def test_equal_weights_without_an_error_are_no_baseline(zero, equal):
+    words = ranking("softmax", make_errors(zero=zero, A=zero, B=0.5))
+    assert words.startswith("**Equal weights on all keys have the same output as softmax (0% output error).**") == equal
+    assert ("No variant is better" in words) != equal
+    alone = ranking("softmax", make_errors(zero=zero, A=zero))
+    assert alone.endswith("compared with softmax.**") == equal
+
+
 def test_variants_with_another_reference_are_ranked_separately():
     words = ranking("shared-QK softmax", make_errors(Reformer=0.0))
     assert words.startswith("**Reformer has an output error of 0% compared with shared-QK softmax.**")
@@ -213,11 +222,10 @@ def test_rows_that_sum_to_one_are_described_by_moved_weight_and_others_by_norms(
     assert "of a row's weight to other keys, on average." in variant_sentence(local, compared_with_softmax(local))
     for attention in (relu2, trig):
         words, numbers = variant_sentence(attention, compared_with_softmax(attention)), compared_with_softmax(attention)
-        assert f"from the matrix of softmax by {numbers.passport.relative_error:.0%} (" in words
+        assert f"from the matrix of softmax by {numbers.passport.relative_error:,.0%} (" in words
         assert f"The output error is {numbers.output_error:.0%} (with" in words
         assert "row's weight to other keys" not in words
         assert ("of the sum of absolute weights" in words) == (attention is trig)
-    assert "equally weighted keys" in variant_sentence(ac.get("softmax"), compared_with_softmax(ac.get("softmax")))
 
 
 @pytest.mark.parametrize(
@@ -498,27 +506,71 @@ def test_the_weight_hidden_by_a_mask(key):
     is_share = round(share, 2) > 0 and numbers.misplaced == pytest.approx(share, abs=1e-6)
     assert is_masked_softmax(attention.variant) == is_share
     words = lost_weight(attention, numbers, "It")
-    assert words == (f"It masks {share:.0%} of softmax's weight." if is_share else "")
+    masks = f"It masks {share:.0%} of softmax's weight."
+    assert words == masks if is_share else "masks" not in words
 
 
-@pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
-def test_landmarks_blur_groups_of_tokens_unless_each_token_is_its_own(landmarks, blurs):
-    attention = ac.get("nystrom", landmarks=landmarks)
-    assert lost_weight(attention, compared_with_softmax(attention), "It") == (
-        "It replaces groups of tokens by their means, the landmarks." if blurs else ""
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"landmarks": 15}, 0.08, "It replaces groups of tokens by their means, the landmarks."),
+        ({"landmarks": 16}, 0.006, "It only approximates an inverse matrix."),
+        ({"landmarks": 16}, 0.004, ""),
+    ],
+)
+def test_landmarks_blur_groups_of_tokens_unless_each_token_is_its_own(settings, error, words):
+    attention = ac.get("nystrom", **settings)
+    numbers = dataclasses.replace(compared_with_softmax(attention), output_error=error)
+    assert lost_weight(attention, numbers, "It") == words
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sums"),
+    [(0.51, 1.49, ""), (0.49, 1.0, "0.49 … 1"), (1.0, 1.51, "1 … 1.51"), (-197, 8.43, "−197 … 8.43")],
+)
+def test_row_sums_far_from_one_are_the_reason_for_an_error(low, high, sums):
+    numbers = make_compared("sigmoid", row_sum_min=low, row_sum_max=high)
+    text = f"The rows of It sum to {sums}, not to 1, so its outputs differ in size from those of softmax."
+    assert lost_weight(*numbers, "It") == (text if sums else "")
+    assert lost_weight(*make_compared("sigmoid", output=0.004, row_sum_min=low, row_sum_max=high), "It") == ""
+
+
+def test_a_very_large_error_has_separated_thousands():
+    assert "**Gated linear has an output error of 10,336% compared" in ranking(
+        "softmax", make_errors(**{"Gated linear": 103.36})
     )
+    assert rankings.in_percent(103.36) == 10336
 
 
-def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
-    none = [make_compared("softmax", negative_mass=0.0), make_compared("nystrom", negative_mass=0.5)]
-    assert sign_note(dict(none), difference=False) == ""
-    assert sign_note(dict(none), difference=True) == "Blue: more weight than softmax gives. Orange: less weight."
-    other = make_compared("reformer", negative_mass=0.0)
-    mixed = "Blue: more weight than the reference gives. Orange: less weight."
-    assert sign_note(dict([*none, other]), difference=True) == mixed
-    trig = make_compared("performer", negative_mass=0.1)
+def with_lowest_weight(key, lowest, **numbers):
+    attention, compared = make_compared(key, **numbers)
+    weights = np.full((4, 4), np.nan)
+    weights[0, 0] = lowest
+    return attention, dataclasses.replace(compared, weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("key", "lowest", "share", "noted"),
+    [
+        ("performer", -0.1, 0.1, True),
+        ("performer", 0.0, 0.0, False),
+        ("performer", -1e-7, 0.0, False),
+        ("nystrom", -0.1, 0.5, False),
+        ("nystrom", -0.001, 0.0005, True),
+    ],
+)
+def test_orange_is_explained_unless_the_text_below_explains_the_negative_weights(key, lowest, share, noted):
+    matrices = dict([make_compared("softmax"), with_lowest_weight(key, lowest, negative_mass=share)])
     orange = "Orange: negative weights, which subtract values from the output."
-    assert sign_note(dict([*none, trig]), difference=False) == orange
+    assert sign_note(matrices, difference=False) == (orange if noted else "")
+    assert bool(negative_weights(*list(matrices.items())[1])) == (share == 0.5)
+
+
+def test_the_colours_of_differences_are_explained():
+    pair = [make_compared("softmax"), make_compared("nystrom")]
+    assert sign_note(dict(pair), difference=True) == "Blue: more weight than softmax gives. Orange: less weight."
+    mixed = "Blue: more weight than the reference gives. Orange: less weight."
+    assert sign_note(dict([*pair, make_compared("reformer")]), difference=True) == mixed
 
 
 @pytest.mark.parametrize(
@@ -561,9 +613,6 @@ WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
 
 
 def test_the_sentence_on_one_variant_has_its_numbers():
-    assert variant_sentence(*make_compared("softmax", entropy=2.0)) == (
-        "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as a row with 7.4 equally weighted keys."
-    )
     assert variant_sentence(*make_compared("local", total_variation=0.4, **WHOLE)) == (
         "Compared with softmax, **Local with window 16** moves 40% of a row's weight to other keys, on average. "
         "The output error is 25% (with equal weights on all keys: 75%)."
