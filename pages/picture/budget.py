@@ -1,5 +1,6 @@
 """The view of the Picture page that draws the quality (PSNR) of the denoised image over the cost of each variant."""
 
+import math
 from dataclasses import replace
 
 import streamlit as st
@@ -37,6 +38,9 @@ def settings(images: Images) -> dict[str, tuple[float, float]]:
 
 def show(images: Images) -> None:
     """Draw the PSNR over the cost: lines of variants with a budget, points of others, levels of simpler methods."""
+    if math.isinf(images.noisy.psnr):
+        st.markdown(_("This chart needs an image with noise."))
+        return
     measured, softmax = settings(images), images.softmax.psnr
     best = budget_words.cheapest_setting(measured, softmax)
     lines = [_line(images, attention, best) for attention in images.variants]
@@ -49,7 +53,8 @@ def show(images: Images) -> None:
     ):
         line = guide(level, x_range, (psnr, psnr))
         lines.append(replace(line, dash=dash, name_at_end=False, texts=[level, ""], text_position="top right"))
-    st.markdown(budget_words.levels(measured, softmax, images.blur.psnr))
+    if text := budget_words.highest(measured, softmax, images.noisy.psnr):
+        st.markdown(text)
     figure = curves(
         lines,
         x_title=axis_title(_("← cheaper · cost (% of softmax's)"), log=True),
@@ -69,7 +74,6 @@ def show(images: Images) -> None:
                 "Along a line, one setting of the variant changes. A window of 16 is the 16 pixels before and the 16 "
                 "pixels after a pixel in reading order."
             ),
-            _("The costs assume values with as many components as keys."),
         )
     )
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from app.words.i18n import _, paragraph
+from app.words.i18n import _
 from attention_core.formatting import percent
+from pages.picture.words import improves
 
 
 def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float) -> str:
@@ -17,12 +18,15 @@ def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float
     return min(costs, key=costs.__getitem__, default="")
 
 
-def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float) -> str:
+def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, noisy: float) -> str:
     """Return which cheaper setting reaches softmax's PSNR or comes closest to it; empty without a cheaper setting.
+
+    If none improves the noisy image, no setting is named.
 
     Args:
         settings: PSNR in dB, and cost relative to softmax's, of each setting of the other variants, by its name.
         softmax: PSNR of the image of softmax.
+        noisy: PSNR of the noisy image.
     """
     if best := cheapest_setting(settings, softmax):
         return _("**{name} reaches softmax's PSNR at {cost} of its cost.**", name=best, cost=percent(settings[best][1]))
@@ -31,6 +35,8 @@ def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float) 
         return ""
     name = max(cheaper, key=lambda each: cheaper[each][0])
     psnr, cost = cheaper[name]
+    if not improves(psnr, noisy):
+        return _("**No cheaper setting tried improves the image (at most {psnr:.1f} dB).**", psnr=psnr)
     return _(
         "**No cheaper setting tried reaches softmax's PSNR.** {name} comes closest, with {psnr:.1f} dB at {cost} of "
         "softmax's cost.",
@@ -40,26 +46,23 @@ def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float) 
     )
 
 
-def levels(settings: Mapping[str, tuple[float, float]], softmax: float, blur: float) -> str:
-    """Return the PSNR of softmax and of a blur, and the highest PSNR if it exceeds that of softmax.
+def highest(settings: Mapping[str, tuple[float, float]], softmax: float, noisy: float) -> str:
+    """Return which setting has the highest PSNR; empty if it does not exceed that of softmax and of the noisy image.
 
     Args:
         settings: as in ``budget_finding``.
         softmax: PSNR of the image of softmax.
-        blur: PSNR of the image in which every pixel is the mean of 3 x 3 pixels.
+        noisy: PSNR of the noisy image.
     """
-    text = _(
-        "The PSNR is {softmax:.1f} dB with softmax and {blur:.1f} dB with a blur of 3 × 3 pixels.",
-        softmax=softmax,
-        blur=blur,
-    )
-    name, (psnr, cost) = max(settings.items(), key=lambda each: each[1][0], default=("", (0.0, 0.0)))
-    if not name or round(psnr, 1) <= round(softmax, 1):
-        return text
-    highest = _(
-        "**The highest PSNR is {psnr:.1f} dB: {name} at {cost} of softmax's cost.**",
-        psnr=psnr,
+    name = max(settings, key=lambda each: settings[each][0], default="")
+    if not name or not improves(settings[name][0], max(softmax, noisy)):
+        return ""
+    psnr, cost = settings[name]
+    return _(
+        "**Of all settings tried, {name} has the highest PSNR: {psnr:.1f} dB at {cost} of softmax's cost (softmax: "
+        "{softmax:.1f} dB).**",
         name=name,
+        psnr=psnr,
         cost=percent(cost),
+        softmax=softmax,
     )
-    return paragraph(highest, text)

@@ -13,9 +13,8 @@ from app.state.session import REFERENCE, SharedOptions
 from app.words.finding import Finding, Lines
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import DenoisedImage
-from attention_core.experiments.denoising import budgets, image_columns, square_form
+from attention_core.experiments.denoising import image_columns, square_form
 from attention_core.experiments.performer_error import effective_features
-from attention_core.formatting import number
 from attention_core.inputs import QKV
 from attention_core.inputs.image_source import ImageSource
 from pages.picture import budget, budget_words, numbers, words
@@ -69,9 +68,10 @@ def _findings(images: Images) -> Lines:
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
     causes = _causes(mean_like, images.source, qkv)
     noisy, softmax = images.noisy.psnr, images.softmax
-    removal = words.noise_removal(softmax, noisy)
-    reached = budget_words.budget_finding(budget.settings(images), softmax.psnr)
-    first, uniform = words.findings(titles, noisy, softmax.psnr, costs, causes, removal, reached)
+    self_weight = cached.attention_maps(images.source, ac.get(REFERENCE)).largest / qkv.n
+    failure = words.small_strength(images.source.strength, self_weight)
+    reached = budget_words.budget_finding(budget.settings(images), softmax.psnr, noisy)
+    first, uniform = words.findings(titles, noisy, softmax.psnr, costs, causes, failure, reached)
     above = [Finding(each.text) for each in uniform]
     below = [
         *(Finding("", text) for text in _window_comparisons(images)),
@@ -82,33 +82,27 @@ def _findings(images: Images) -> Lines:
 
 def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -> dict[str, str]:
     """Return why all queries of a variant have similar weights, by the names of the variants for which it is known."""
-    even: dict[str, list[str]] = {}
+    even: dict[str, float] = {}
     causes = {}
     for attention in attentions:
         largest = cached.attention_maps(source, attention).largest
         if words.is_even(largest):
-            even.setdefault(number(largest), []).append(name(attention))
+            even[name(attention)] = largest
         elif features := effective_features(qkv.q, qkv.k, attention):
             causes[name(attention)] = words.few_features(name(attention), *features)
     softmax = cached.attention_maps(source, ac.get(REFERENCE)).largest
-    merged = {each: words.even_weights(names, size, softmax) for size, names in even.items() for each in names}
+    merged = dict.fromkeys(even, words.even_weights(even, softmax)) if even else {}
     return {each: cause for each, cause in (merged | causes).items() if cause}
 
 
 def _window_comparisons(images: Images) -> Iterator[str]:
-    """Yield a text that compares a square window with 1-D windows of the same size or cost, if they are shown."""
+    """Yield a text that compares a square window with a 1-D window, if both are shown."""
     side = images.source.size
     for attention in SharedOptions.variants.value:
         square = square_form(attention, side)
         if attention.key != "local" or square not in images.variants:
             continue
-        cheap = [each for each in budgets(attention, side**2) if _cost(images, each) <= _cost(images, square)]
-        wide = _window(images, cheap[-1]) if cheap else None
-        yield words.window_comparison(_window(images, attention), _window(images, square), wide)
-
-
-def _cost(images: Images, attention: ac.Attention) -> float:
-    return cost_share(attention, cached.record(images.source, images.source.size**2))
+        yield words.window_comparison(_window(images, attention), _window(images, square), images.noisy.psnr)
 
 
 def _window(images: Images, attention: ac.Attention) -> words.Window:

@@ -13,7 +13,7 @@ from app.ui.tables import table
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.experiments.denoising import image_columns
-from attention_core.formatting import number, percent
+from attention_core.formatting import percent
 from attention_core.inputs.image_source import ImageSource
 from pages.picture import words
 from pages.picture.photo import Images
@@ -27,14 +27,8 @@ def show(images: Images) -> None:
     rows = list(_rows(images))
     rows.insert(2, _row(_("Blur with 3 × 3 pixels"), images.blur))
     lines = [
-        {
-            _("image"): title,
-            _("PSNR (dB)"): psnr,
-            _("SSIM"): ssim,
-            _("cost"): costs.get(title, "–"),
-            _("time (ms)"): number(1000 * seconds) if title in costs else "–",
-        }
-        for title, psnr, ssim, _difference, seconds in rows
+        {_("image"): title, _("PSNR (dB)"): psnr, _("SSIM"): ssim, _("cost"): costs.get(title, "–")}
+        for title, psnr, ssim, *_others in rows
     ]
     forms = dict(zip(list(lines[0])[1:3], ("%.1f", "%.2f"), strict=True))
     columns: dict[str, Any] = {title: st.column_config.NumberColumn(format=form) for title, form in forms.items()}

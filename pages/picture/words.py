@@ -1,7 +1,7 @@
 """Sentences of the Picture page, such as its findings and definitions."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.words.finding import Finding, Lines
@@ -13,6 +13,8 @@ NEAR_MEAN = 0.1
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
 MAX_EVEN_WEIGHT = 1.5
 """Largest weight, divided by the weight of uniform attention, below which the weights hardly differ."""
+MIN_SELF_WEIGHT = 0.9
+"""Share of a pixel's weight on itself from which softmax hardly changes the image."""
 MAX_FEATURES = 1.5
 """Effective number of random features below which all queries have almost the same weights."""
 
@@ -23,7 +25,7 @@ def findings(
     softmax: float,
     costs: Mapping[str, float],
     causes: Mapping[str, str] | None = None,
-    removal: str = "",
+    failure: str = "",
     budget: str = "",
 ) -> Lines:
     """Return whether softmax's image is the best, and which variants return the mean of all pixels, and why.
@@ -35,8 +37,8 @@ def findings(
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
         causes: sentences that say why all queries of a variant have similar weights, by the names of the variants
             that return almost the mean. Several variants can have the same sentence.
-        removal: why softmax removes noise; may be empty.
-        budget: the sentence about the cheapest setting that reaches softmax's PSNR; may be empty.
+        failure: why softmax does not remove noise; used if it does not although there is noise, and may be empty.
+        budget: the sentence about the cheapest setting that reaches softmax's PSNR; used if softmax removes noise.
     """
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
@@ -46,31 +48,32 @@ def findings(
         names=enumeration(grey),
     )
     causes = causes or {}
-    best = Finding(_best_variants(images, noisy, softmax, costs), removal)
-    found = [best, Finding(budget)] if improves(softmax, noisy) else [best]
+    text = _best_variants(images, noisy, softmax, costs)
+    reason = failure if math.isfinite(noisy) else ""
+    found = [Finding(text), Finding(budget)] if improves(softmax, noisy) else [Finding(text, reason)]
     return [found, [Finding(almost_mean, paragraph(*dict.fromkeys(causes.values())))] if grey else []]
 
 
-def even_weights(names: Sequence[str], largest: str, softmax: float) -> str:
+def even_weights(largest: Mapping[str, float], softmax: float) -> str:
     """Return the sentence about variants whose weights hardly differ.
 
     Args:
-        names: the variants' names.
-        largest: the largest weight of each of them, divided by 1/n for n pixels, as text; median over queries.
+        largest: the largest weight of each of them, divided by 1/n for n pixels, by its name; median over queries.
         softmax: the largest weight of softmax, divided by 1/n.
     """
     text = (
         N_(
-            "With {names}, every query weights all pixels almost equally: the largest weight is typically {largest} "
-            "times the average weight."
+            "With {names}, every query weights all pixels almost equally: the largest weight is typically at most "
+            "{largest} times the average weight."
         )
         if is_even(softmax)
         else N_(
-            "With {names}, every query weights all pixels almost equally: the largest weight is typically {largest} "
-            "times the average weight (softmax: {softmax} times)."
+            "With {names}, every query weights all pixels almost equally: the largest weight is typically at most "
+            "{largest} times the average weight (softmax: {softmax} times)."
         )
     )
-    return _(text, names=enumeration(f"**{name}**" for name in names), largest=largest, softmax=number(softmax))
+    names = enumeration(f"**{name}**" for name in largest)
+    return _(text, names=names, largest=number(max(largest.values())), softmax=number(softmax))
 
 
 def _best_variants(
@@ -85,26 +88,23 @@ def _best_variants(
         if better and round(softmax, 1) <= round(images[better[0]].psnr, 1):
             return _("**Softmax removes noise.**")
         if better:
-            return _("**At these settings, softmax comes closest to the original (highest PSNR).**")
+            return _("**Of the images shown, softmax's is closest to the original (highest PSNR).**")
         only = _("**At these settings, only softmax brings the image closer to the original.**") if costs else ""
         return paragraph(_("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields), only)
     if not better:
         return _(
             "**No variant improves the image:** no PSNR is higher than the {noisy:.1f} dB of the noisy image.", **fields
         )
-    return paragraph(
-        _(
-            "**Softmax does not improve the image:** its PSNR is {softmax:.1f} dB, compared with {noisy:.1f} dB for "
-            "the noisy image.",
-            **fields,
-        ),
-        _(
-            "**{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.**",
-            name=better[0],
-            psnr=images[better[0]].psnr,
-            cost=percent(costs[better[0]]),
-        ),
+    failure = _(
+        "**Softmax does not improve the image:** its PSNR is {softmax:.1f} dB, compared with {noisy:.1f} dB for the "
+        "noisy image.",
+        **fields,
     )
+    if not (useful := [name for name in better if not is_almost_mean(images[name])]):
+        return failure
+    name = useful[0]
+    reached = {"name": name, "psnr": images[name].psnr, "cost": percent(costs[name])}
+    return paragraph(failure, _("**{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.**", **reached))
 
 
 def improves(psnr: float, noisy: float) -> bool:
@@ -112,11 +112,21 @@ def improves(psnr: float, noisy: float) -> bool:
     return round(psnr, 1) > round(noisy, 1)
 
 
-def noise_removal(softmax: DenoisedImage, noisy: float) -> str:
-    """Return why softmax removes noise; empty if it does not, or returns almost the mean."""
-    if not improves(softmax.psnr, noisy) or is_almost_mean(softmax):
+def small_strength(strength: float, self_weight: float) -> str:
+    """Return that softmax averages hardly any pixels; empty if pixels give less than ``MIN_SELF_WEIGHT`` to themselves.
+
+    Args:
+        strength: the filter strength h.
+        self_weight: softmax's weight of a pixel on itself, which is its largest weight; median over pixels.
+    """
+    if self_weight < MIN_SELF_WEIGHT:
         return ""
-    return _("Softmax averages pixels with similar surroundings, which removes more noise than detail.")
+    return _(
+        "With softmax and h = {strength:g}, a pixel typically gives {share:.0%} of its weight to itself, so the image "
+        "hardly changes. With a larger filter strength h, softmax averages more pixels.",
+        strength=strength,
+        share=self_weight,
+    )
 
 
 def few_features(name: str, effective: float, features: int) -> str:
@@ -156,7 +166,7 @@ def units(noisy: float, blur: float) -> str:
         if blur > noisy
         else N_("▲ better than the noisy image, ▼ not better.")
     )
-    return paragraph(_("No model is trained."), _(marks, psnr=blur), cost_unit())
+    return paragraph(_(marks, psnr=blur), cost_unit())
 
 
 def legend(patch: int) -> str:
@@ -169,7 +179,10 @@ def legend(patch: int) -> str:
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds relative to softmax, including scores that are computed and then dropped.")
+    return _(
+        "Cost: multiply-adds relative to softmax for values as long as keys, including scores that are computed and "
+        "then dropped."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,19 +200,19 @@ class Window:
     psnr: float
 
 
-def window_comparison(row: Window, square: Window, wide: Window | None) -> str:
-    """Return whether a square window is better than a 1-D window of its size, and than one of its cost.
+def window_comparison(row: Window, square: Window, noisy: float) -> str:
+    """Return whether a square window is better than a 1-D window.
 
-    It is empty if the square window has more pixels than the 1-D window.
+    It is empty if the square window has more pixels than the 1-D window, or if neither improves the image.
 
     Args:
         row: a 1-D window.
         square: the square window.
-        wide: the widest 1-D window that costs no more than the square window; None without one.
+        noisy: PSNR of the noisy image in dB.
     """
-    if square.side**2 > row.side:
+    if square.side**2 > row.side or not improves(max(row.psnr, square.psnr), noisy):
         return ""
-    same_size = (
+    text = (
         N_(
             "A square window of {side} × {side} pixels is better than a 1-D window of {reach} pixels on each side "
             "({square:.1f} and {row:.1f} dB)."
@@ -210,21 +223,7 @@ def window_comparison(row: Window, square: Window, wide: Window | None) -> str:
             "({square:.1f} and {row:.1f} dB)."
         )
     )
-    compared = _(same_size, side=square.side, reach=row.reach, square=square.psnr, row=row.psnr)
-    if wide is None or wide.reach <= row.reach:
-        return compared
-    same_cost = (
-        N_(
-            "The square window computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs "
-            "no more, and is better ({wide:.1f} dB)."
-        )
-        if round(wide.psnr, 1) > round(square.psnr, 1)
-        else N_(
-            "The square window computes whole rows of the image, so a 1-D window of {reach} pixels on each side costs "
-            "no more, but is not better ({wide:.1f} dB)."
-        )
-    )
-    return paragraph(compared, _(same_cost, reach=wide.reach, wide=wide.psnr))
+    return _(text, side=square.side, reach=row.reach, square=square.psnr, row=row.psnr)
 
 
 def definition(patch: int, pixels: int) -> str:
@@ -274,7 +273,6 @@ def metrics() -> str:
             "without noise, where black is 0 and white is 1."
         ),
         _("**SSIM** is the structural similarity, which is 1 for identical images."),
-        _("**Time** was measured once on this server, and depends on more than the multiply-adds."),
     )
 
 

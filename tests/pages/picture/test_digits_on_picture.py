@@ -125,17 +125,17 @@ def test_each_view_shows_the_tokens_or_links_to_a_page_with_the_same_attention(v
 
 def test_the_panel_switches_between_an_image_and_a_digit():
     at = open_page("picture", grid=16, p_squares=False, trained=run_from_words(["recall", "softmax", "steps~1"]))
-    assert " dB" in spoken(at)
+    assert "▲" in spoken(at, "caption")
     at.segmented_control(key="picture.input").set_value("trained").run()
     assert at.session_state["trained"].model.task == "digits"
     assert at.session_state["input"] == "trained"
     assert "Layer" in [each.label for each in at.sidebar.selectbox]
     assert "Task" not in [each.label for each in at.sidebar.selectbox]
     assert spoken(at).count("closest to softmax") == 1
-    assert " dB" not in spoken(at)
+    assert "▲" not in spoken(at, "caption")
     at.sidebar.segmented_control[0].set_value("image").run()
     assert at.session_state["input"] == "image"
-    assert " dB" in spoken(at)
+    assert "▲" in spoken(at, "caption")
 
 
 @pytest.mark.parametrize(("kind", "offers"), [("trained", True), ("text", False), ("image", False)])
