@@ -42,13 +42,15 @@ from pages.causal.generation_times import (
 from pages.causal.shared import KIB, TICKS, bold, show_lines, size_text, with_settings
 
 MIN_LENGTH, MAX_LENGTH = 64, 16_384
+TIMED = ("cosine", "linear", "performer", "retention", "taylor2")
+"""Variants whose time per token is shown; the Timing page compares all."""
 MAX_SIZE_RATIO = 1.1
 """Largest ratio of the sizes of states that share a line, because separate lines would overlap."""
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the view: the sentence, the chart of time, and folded up, the charts of memory and the method."""
-    attentions = with_settings(recurrent())
+    attentions = [attention for attention in with_settings(recurrent()) if attention.key in TIMED]
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks(_variant_words(), heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
@@ -99,7 +101,7 @@ def line_colours(*memory_charts: Sequence[MemoryRow]) -> dict[int, int]:
     """Return the colour of each line of the view by the variant's own, so that a variant has one colour in all charts.
 
     Args:
-        memory_charts: variants of each chart of memory. The chart of time shows those of the recorded run.
+        memory_charts: variants of each chart of memory. The chart of time shows ``TIMED``.
     """
     groups = [group for rows in memory_charts for group in group_by_size(rows)]
     lines = [row for group in groups for row in group if _is_timed(row) or row is _coloured(group)]
@@ -111,7 +113,7 @@ def _colour(row: MemoryRow) -> int:
 
 
 def _is_timed(row: MemoryRow) -> bool:
-    return row.variant in recorded_run().spec.variants
+    return row.variant.partition("~")[0] in TIMED
 
 
 def _coloured(group: Sequence[MemoryRow]) -> MemoryRow:

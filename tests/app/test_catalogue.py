@@ -67,6 +67,7 @@ DATA = {
     "MiniLM-L6",
     "SmolLM2-135M",
     "AMD EPYC",
+    "Intel(R) Xeon(R) Processor",
     "NVIDIA H200",
     "bfloat16",
     "float32",
