@@ -1,7 +1,7 @@
 """Names that the app shows for attention variants, settings, families, references, axes, tokens and papers."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,14 +16,20 @@ MAIN_SHARE = 0.1
 """Share of the weight on special tokens from which a token is named."""
 
 
-def label(attention: ac.Attention) -> str:
+def label(attention: ac.Attention, more: Iterable[str] = ()) -> str:
     """Return a variant's name and budget, ``Nyström · landmarks 16``.
 
     For softmax, the name and any changed settings.
+
+    Args:
+        attention: the variant.
+        more: names of settings that are shown too.
     """
     budget, params = attention.variant.budget, attention.params
-    names = params.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
-    return " · ".join([_(attention.title), *(f"{setting_name(name)} {getattr(params, name)}" for name in names)])
+    own = params.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
+    names = dict.fromkeys((*own, *more))
+    values = (f"{setting_name(name)} {setting_name(str(getattr(params, name)))}" for name in names)
+    return " · ".join([_(attention.title), *values])
 
 
 def sentence_name(attention: ac.Attention) -> str:

@@ -213,15 +213,15 @@ def slower_text(kind: str, names: Sequence[str]) -> str:
     n, joined_names = len(names), enumeration(f"**{name}**" for name in names)
     if kind == "even":
         return _n(
-            "{names} shows no clear difference in time from softmax at the longest length.",
-            "{names} show no clear difference in time from softmax at the longest length.",
+            "{names} shows no clear difference in time from softmax at its longest measured length.",
+            "{names} show no clear difference in time from softmax at their longest measured lengths.",
             n=n,
             names=joined_names,
         )
     if kind == "beyond":
         return _n(
-            "{names} is slower than softmax at the longest length.",
-            "{names} are slower than softmax at the longest length.",
+            "{names} is slower than softmax at its longest measured length.",
+            "{names} are slower than softmax at their longest measured lengths.",
             n=n,
             names=joined_names,
         )
@@ -279,7 +279,8 @@ def stamp_lines(run: Run, *, live: bool, only_run: bool = False) -> list[str]:
     """
     host, spec = run.stamp, run.spec
     mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
-    setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}
+    setup = {"mode": mode, "dtype": spec.dtype, "d": spec.head_size}
+    setup["heads"] = _n("{n} head", "{n} heads", n=spec.heads)
     if only_run:
         origin = (
             _("live run on {device}", device=host.device) if live else _("recorded run on {device}", device=host.device)
@@ -292,8 +293,8 @@ def stamp_lines(run: Run, *, live: bool, only_run: bool = False) -> list[str]:
         origin,
         *([] if host.device == host.cpu else [_("host: {cpu}", cpu=host.cpu)]),
         _("{threads} of {cores} cores · torch {torch}", threads=host.threads, cores=host.cores, torch=host.torch),
-        _("{mode}, causal · {dtype} · batch 1, {heads} heads, head size {d}", **setup)
+        _("{mode}, causal · {dtype} · batch 1, {heads}, head size {d}", **setup)
         if spec.causal
-        else _("{mode} · {dtype} · batch 1, {heads} heads, head size {d}", **setup),
+        else _("{mode} · {dtype} · batch 1, {heads}, head size {d}", **setup),
         host.date.partition("T")[0],
     ]

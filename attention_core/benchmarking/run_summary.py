@@ -14,6 +14,8 @@ from attention_core.benchmarking.run_records import Point, Run
 from attention_core.metrics.fit import PowerFit, fit_power
 
 REFERENCE = "softmax"
+CLEAR_DIFFERENCE = 0.05
+"""Smallest relative difference of two times that counts as a difference."""
 FITTED_LENGTHS = 4
 """Number of longest sequence lengths used to fit an exponent; at shorter lengths fixed costs of a call dominate."""
 
@@ -34,7 +36,8 @@ class Crossing:
 
     Attributes:
         where: ``"at"``: between measured lengths; ``"below"``: faster at all measured lengths; ``"beyond"``: slower at
-            the longest one; ``"even"``: the ratio's quartiles at the longest length are on both sides of one.
+            the longest one; ``"even"``: no clear difference at the longest length, where the ratio's quartiles are on
+            both sides of one, or its median is less than ``CLEAR_DIFFERENCE`` from one.
         tokens: length of the crossing; without one, the shortest (``"below"``) or longest measured length.
         slower: longest measured length before the crossing at which the variant is clearly slower (the lower quartile
             of the ratio is at least one); None if there is no such length or no crossing.
@@ -84,7 +87,7 @@ def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
     if not ratios:
         return None
     last = ratios[-1]
-    if last.low <= 1 <= last.high:
+    if last.low <= 1 <= last.high or abs(last.middle - 1) < CLEAR_DIFFERENCE:
         return Crossing(where="even", tokens=last.n)
     if last.middle >= 1:
         return Crossing(where="beyond", tokens=last.n)

@@ -73,8 +73,8 @@ def _whole_text(softmax: Series, others: Sequence[Series], n: int) -> str:
     elif own + spec.heads * n * n * ENTRY_BYTES > smallest:
         # With a stored n × n matrix per head, softmax would need more memory than another variant.
         text = N_(
-            "At {n:,} tokens, softmax has the lowest peak memory ({own}), because torch's fused kernel never stores "
-            "the n × n matrix."
+            "At {n:,} tokens, softmax has the lowest peak memory ({own}). Its fused kernel stores no n × n matrix, and "
+            "variants store the results of several operations."
         )
     needed = _n(
         "The other variant needs {amount}.",

@@ -32,7 +32,7 @@ def show() -> None:
                 "length from which the median ratio to softmax's time is below 1 at every measured length. In "
                 "brackets, *a to b* means that the ratio's lower quartile is at least 1 at length a, and that its "
                 "upper quartile is below 1 from length b on. *No clear difference* means that the quartiles of the "
-                "ratio at the longest length lie on both sides of 1.\n\n"
+                "ratio at the longest length lie on both sides of 1, or its median differs from 1 by less than 5%.\n\n"
                 "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
                 "For a decode step, the chart and the table add the cache or state that the step reads. On the "
                 "CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is used.\n\n"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import attention_core as ac
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
-from app.words.labels import in_words, label, setting_name
+from app.words.labels import in_words, label
 from app.words.measured_times import Series, crossings, machine_name
 from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_summary import Ratio
@@ -17,6 +17,10 @@ MIN_GROWTH_RATIO = 4
 """If the work grows at least this many times as much as the time, starting operations dominates on short texts."""
 NEAR_EQUAL = 1.1
 """Ratio of two numbers of multiply-adds below which they are called about as many."""
+MAX_SAVING_RATIO = 0.9
+"""Largest ratio of two times that counts as saved time."""
+MIN_ROUNDS = 3
+"""Fewest rounds from which a statement about a mask is made: the times of fewer rounds differ by chance."""
 MIN_FIXED_SHARE = 0.5
 """Multiply-adds independent of the length explain slow short texts if they exceed this share of the total."""
 
@@ -28,8 +32,7 @@ def name(attention: ac.Attention, more: Iterable[str] = ()) -> str:
         attention: the variant or mask.
         more: settings to name in addition to those that the name on screen contains.
     """
-    values = (f"{setting_name(each)} {setting_name(str(getattr(attention.params, each)))}" for each in more)
-    text = " · ".join([label(attention), *values])
+    text = label(attention, more)
     return _("{name}, as a mask", name=text) if isinstance(attention, MaskedFullAttention) else text
 
 
@@ -97,8 +100,8 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series], link
     device = machine_name(same[0], link)
     if not faster:
         return _n(
-            "**On {device}**, {names} is not faster than softmax at the longest length.",
-            "**On {device}**, {names} are not faster than softmax at the longest length.",
+            "**On {device}**, {names} is not faster than softmax at its longest measured length.",
+            "**On {device}**, {names} are not faster than softmax at their longest measured lengths.",
             n=len(slower),
             device=device,
             names=enumeration(slower),
@@ -118,8 +121,8 @@ def other_device_note(series: Sequence[Series], recorded: Sequence[Series], link
             names=enumeration(text for _tokens, _name, text in faster),
         ),
         _n(
-            "{names} is not faster there at the longest length.",
-            "{names} are not faster there at the longest length.",
+            "{names} is not faster there at its longest measured length.",
+            "{names} are not faster there at their longest measured lengths.",
             n=len(slower),
             names=enumeration(slower),
         )
@@ -248,13 +251,13 @@ def slow_start_cause(series: Sequence[Series]) -> str:
         return paragraph(slow, reason)
     text = (
         N_(
-            "At {n:,} tokens, {title} is the slowest, because it spends most of its multiply-adds on steps that do not "
-            "shrink with the text, such as inverting a matrix."
+            "At {n:,} tokens, {title} is the slowest, partly because it spends most of its multiply-adds on steps that "
+            "do not shrink with the text, such as inverting a matrix."
         )
         if getattr(attention.params, "inverse", "") == "iterative"
         else N_(
-            "At {n:,} tokens, {title} is the slowest, because it spends most of its multiply-adds on steps that do not "
-            "shrink with the text."
+            "At {n:,} tokens, {title} is the slowest, partly because it spends most of its multiply-adds on steps that "
+            "do not shrink with the text."
         )
     )
     return _(text, n=first.n, title=title)
@@ -263,13 +266,13 @@ def slow_start_cause(series: Sequence[Series]) -> str:
 def mask_effects(series: Sequence[Series]) -> str:
     """Return the sentence that compares full attention with a mask and the variant's own algorithm.
 
-    It is empty if no mask was timed.
+    It is empty if no mask was timed, or in fewer than ``MIN_ROUNDS`` rounds.
     """
     for line in series:
         own_series = next((other for other in series if line.masked and other.word == line.masked.plain.word), None)
         both = {r.n: r for r in own_series.ratios} if own_series else {}
         common = [r for r in line.ratios if r.n in both]
-        if line.masked and own_series and common:
+        if line.masked and own_series and common and line.run.spec.rounds >= MIN_ROUNDS:
             return mask_effect(own_series.name, _(MASK_FORMS[line.masked.form]), common[-1], both[common[-1].n])
     return ""
 
@@ -283,9 +286,9 @@ def mask_effect(name: str, form: str, masked: Ratio, variant_ratio: Ratio) -> st
         masked: time with the mask, divided by softmax's time.
         variant_ratio: time of the variant's own algorithm, divided by softmax's time, at the same length.
     """
-    if masked.high < 1:
+    if masked.high < MAX_SAVING_RATIO:
         effect = _("**A mask alone saves time.**")
-    elif masked.low < 1:  # the lower quartile is faster than softmax, and the upper quartile is not
+    elif masked.low < 1:
         effect = _("**A mask alone has no clear effect on the time.**")
     else:
         effect = _("**A mask alone saves no time.**")

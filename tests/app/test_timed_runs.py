@@ -64,7 +64,7 @@ NO_VARIANT = "**On {machine}, no variant shown is faster than softmax, even at 6
 LONGER_PLANNED = (
     "Incomplete run: so far, all variants are measured up to 16 tokens; the longest planned length is 2,048 tokens."
 )
-CLOSE = "**Local** shows no clear difference in time from softmax at the longest length."
+CLOSE = "**Local** shows no clear difference in time from softmax at its longest measured length."
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,12 @@ CLOSE = "**Local** shows no clear difference in time from softmax at the longest
             "",
             "below 16 tokens",
         ),
-        ("beyond", NO_VARIANT, " **Local** is slower than softmax at the longest length.", "no measured length"),
+        (
+            "beyond",
+            NO_VARIANT,
+            " **Local** is slower than softmax at its longest measured length.",
+            "no measured length",
+        ),
         ("even", NO_VARIANT, f" {CLOSE}", "no clear difference"),
     ],
 )
@@ -112,8 +117,8 @@ def test_the_faster_variants_come_first():
     assert sentence(series(times | others)) == (
         "**On this server, 4 of 7 variants shown are faster than softmax from about 60 tokens on.** "
         f"Faster than softmax: {faster}from about 60 tokens. "
-        "**Sparse** shows no clear difference in time from softmax at the longest length. "
-        f"**Atrous** and **Nyström** are slower than softmax at the longest length. {certain}"
+        "**Sparse** shows no clear difference in time from softmax at its longest measured length. "
+        f"**Atrous** and **Nyström** are slower than softmax at their longest measured lengths. {certain}"
     )
     assert sentence(series(times)) == (
         f"**On this server, every variant shown is faster than softmax from about 60 tokens on.** {certain}"

@@ -28,8 +28,11 @@ def run(times, drift=(1.0,)):
 def test_power_laws_cross_where_they_are_equal(at):
     # n² = c n at n = c: both are straight lines on logarithmic axes, so interpolation is exact.
     found = crossing(ratios(run({"softmax": lambda n: n**2, "linear": lambda n: at * n}), "linear"))
-    assert found.where == "at"
-    assert found.tokens == pytest.approx(at, rel=1e-9)
+    if at > 0.95 * SIZES[-1]:
+        assert found.where == "even", "at the longest length, the times differ by less than 5%"
+    else:
+        assert found.where == "at"
+        assert found.tokens == pytest.approx(at, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +41,9 @@ def test_power_laws_cross_where_they_are_equal(at):
         (lambda n: 10.0 * n, "below", 64),
         (lambda n: 9000.0 * n, "beyond", 4096),
         (lambda n: float(n * n), "even", 4096),
+        (lambda n: 0.96 * n * n, "even", 4096),
+        (lambda n: 0.94 * n * n, "below", 64),
+        (lambda n: 1.06 * n * n, "beyond", 4096),
         # Faster, slower, then always faster: only the last crossing counts.
         (lambda n: n * n * (0.5 if n == 64 or n > 512 else 2.0), "at", 512 * math.sqrt(2)),
     ],
