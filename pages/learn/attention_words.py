@@ -15,13 +15,17 @@ SYMBOLS = {"recall": N_("k: key, v: value, ·: blank")}
 """Meaning of the names of tokens, by task, if these names are abbreviations."""
 MOSTLY_SENTENCES = {
     "recall": N_(
-        "In layer {layer} of {names}, a repeated key symbol attends mostly to the value symbol that it was paired with."
+        "After {step} steps, a repeated key symbol in layer {layer} of {names} attends mostly to the value symbol that "
+        "it was paired with."
     ),
     "induction": N_(
-        "In layer {layer} of {names}, a repeated symbol attends mostly to the symbol that followed it the first time "
-        "(an induction head)."
+        "After {step} steps, a repeated symbol in layer {layer} of {names} attends mostly to the symbol that followed "
+        "it the first time (an induction head)."
     ),
-    "copying": N_("In layer {layer} of {names}, a question mark attends mostly to the symbol that it must repeat."),
+    "copying": N_(
+        "After {step} steps, a question mark in layer {layer} of {names} attends mostly to the symbol that it must "
+        "repeat."
+    ),
 }
 """For each task, the sentence about the variants whose queries attend mostly to their answers."""
 
@@ -54,7 +58,7 @@ def attention_headline(
         for name in order
     )
     mostly = (
-        _(MOSTLY_SENTENCES[results[0].rows[0].spec.model.task], names=most, layer=layer)
+        _(MOSTLY_SENTENCES[results[0].rows[0].spec.model.task], names=most, layer=layer, step=step)
         if most
         else _("No variant here attends mostly to the answer.")
     )

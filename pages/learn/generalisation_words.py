@@ -71,13 +71,13 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
         listed = enumeration(_("{name} ({result})", name=name, result=percent(share)) for share, name in named)
         text = _(finding, **values, most=percent(THRESHOLD), names=listed)
     else:
-        # With more pairs, the variants that failed even with the pairs of training are not the news.
+        # The variants that failed even the tests of training are not the news.
         learned = {escape_markdown(outcome.name_in_sentence) for outcome, _share in hardest if outcome.learned_at}
         is_by_learned = by == "items" and {name for _share, name in able} < learned
         losing = [
             (-share, name)
             for share, name, own in ranked
-            if -share < THRESHOLD and own + share > MAX_CLOSE and (not is_by_learned or name in learned)
+            if -share < THRESHOLD and own + share > MAX_CLOSE and name in learned
         ]
         named = losing[-(MAX_NAMES if is_by_learned else max(1, MAX_NAMES - len(able))) :]
         losses = [_("to {share} for {name}", share=percent(share), name=name) for share, name in named]

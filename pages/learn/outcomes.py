@@ -69,6 +69,13 @@ class Outcome:
         """The median accuracy over the seeds at ``step``."""
         return median(each.row.accuracy for each in self.rows if each.row.step == self.step)
 
+    def is_above(self, other: "Outcome") -> bool:
+        """Return whether every run ends with a higher accuracy than every run of the other outcome."""
+        lowest, highest = (
+            choose(own[-1].row.accuracy for own in each._by_seed) for choose, each in ((min, self), (max, other))
+        )
+        return lowest > highest
+
     @property
     def is_rising(self) -> bool:
         """True if the median accuracy has risen by more than ``MAX_CLOSE`` in the last quarter of the steps."""
@@ -182,7 +189,7 @@ def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
         results.append(
             Outcome(
                 word=word,
-                name=label(attention),
+                name=label(attention, attention.params.changed()),
                 title=_(attention.title),
                 colour=colour,
                 rows=tuple(each for each in variant_rows if not each.is_test),

@@ -36,7 +36,7 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
         if not outcome.ablated_accuracy:
             continue
         part, accuracy = min(outcome.ablated_accuracy.items(), key=lambda each: each[1])
-        if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE:
+        if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE and outcome.full.is_above(outcome.ablations[part]):
             text = _(
                 N_("to {share} for {name} (still rising at step {step})")
                 if outcome.ablations[part].is_rising

@@ -213,7 +213,7 @@ def _line_of_other_positions(outcome: Outcome) -> Curve:
 def _explain(rows: Sequence[LearnRow], text: str = "", *, definition: str = "") -> None:
     """Draw below a chart what its lines and bands show, with a definition in the tooltip, and another text."""
     seeds = len({each.row.seed for each in rows})
-    note = paragraph(words.medians_note(seeds), words.reading_note(seeds), words.symbols_note(outcomes(rows)))
+    note = paragraph(words.medians_note(seeds), words.reading_note(seeds))
     st.caption(note, width="content", help=definition or None)
     if text:
         st.caption(text)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from app.figures.theme import COLOURS
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words
@@ -88,14 +87,18 @@ def _ranking(results: Sequence[Outcome]) -> tuple[str, str]:
         return _(
             "{names} get {share} of the answers right.", names=listed[:1].upper() + listed[1:], share=shares[0]
         ), waiting
-    finding = _(
+    first, last = shares.count(shares[0]), shares.count(shares[-1])
+    best = enumeration(names[:first])
+    finding = _n(
         "{best} gets the most answers right ({high}), and {worst} the fewest ({low}).",
-        best=escape_markdown(in_words(ranked[0].name)),
-        worst=names[-1],
+        "{best} get the most answers right ({high}), and {worst} the fewest ({low}).",
+        n=first,
+        best=best[:1].upper() + best[1:],
+        worst=enumeration(names[-last:]),
         high=shares[0],
         low=shares[-1],
     )
-    return finding, paragraph(other_results(list(zip(names, shares, strict=True))[1:-1]), waiting)
+    return finding, paragraph(other_results(list(zip(names, shares, strict=True))[first:-last]), waiting)
 
 
 def other_results(results: Sequence[tuple[str, str]], *, are_all: bool = False) -> str:
@@ -149,9 +152,19 @@ def _comparison_headline(results: Sequence[Outcome]) -> tuple[str, str]:
 
 
 def learned_steps(results: Sequence[Outcome]) -> list[str]:
-    """Return the variants that learned the task, each with its number of steps, in the order of these numbers."""
-    learned = sorted((reached[0], outcome.name_in_sentence) for outcome in results if (reached := outcome.learned_at))
-    return [_("{name} ({result})", name=name, result=_("step {steps}", steps=steps)) for steps, name in learned]
+    """Return the variants that learned the task, each with its number of steps, in the order of these numbers.
+
+    If some of a variant's runs failed, their number is given too.
+    """
+    learned = [(reached[0], each.name_in_sentence, each) for each in results if (reached := each.learned_at)]
+    texts = []
+    for steps, name, outcome in sorted(learned, key=lambda each: each[:2]):
+        runs, text = outcome.learned_at_by_seed, N_("step {steps}")
+        if None in runs and outcome.is_trained:
+            text = N_("step {steps}, {count} of {n} runs")
+        result = _(text, steps=steps, count=len(runs) - runs.count(None), n=len(runs))
+        texts.append(_("{name} ({result})", name=name, result=result))
+    return texts
 
 
 def fastest_by_seed(results: Sequence[Outcome]) -> str:
@@ -195,31 +208,31 @@ def _lines(*texts: str) -> str:
 
 
 def _count_sentence(learned: int, results: Sequence[Outcome], *, names: str) -> str:
-    """Return the sentence that ``learned`` of at least two variants learned the task, and which ones (``names``)."""
+    """Return how many (``learned``) of the shown variants, at least two, learned the task, and their ``names``."""
     values = {"steps": results[0].rows[0].spec.steps, "count": len(results), "names": names}
     if not all(outcome.is_trained for outcome in results):
         if not learned:
-            return _("No variant has learned the task so far.")
+            return _("No variant shown has learned the task so far.")
         if learned == len(results):
-            return _("Every variant has already learned the task: {names}.", names=names)
+            return _("Every variant shown has already learned the task: {names}.", names=names)
         return _n(
-            "{n} of {count} variants has learned the task so far: {names}.",
-            "{n} of {count} variants have learned the task so far: {names}.",
+            "{n} of {count} variants shown has learned the task so far: {names}.",
+            "{n} of {count} variants shown have learned the task so far: {names}.",
             n=learned,
             **values,
         )
     if not learned:
         highest = percent(max(outcome.accuracy for outcome in results))
         return _(
-            "No variant learns the task within {steps} steps: the highest accuracy is {highest}.",
+            "No variant shown learns the task within {steps} steps: the highest accuracy is {highest}.",
             highest=highest,
             **values,
         )
     if learned == len(results):
-        return _("Every variant learns the task within {steps} steps: {names}.", **values)
+        return _("Every variant shown learns the task within {steps} steps: {names}.", **values)
     return _n(
-        "{n} of {count} variants learns the task within {steps} steps: {names}.",
-        "{n} of {count} variants learn the task within {steps} steps: {names}.",
+        "{n} of {count} variants shown learns the task within {steps} steps: {names}.",
+        "{n} of {count} variants shown learn the task within {steps} steps: {names}.",
         n=learned,
         **values,
     )
@@ -239,13 +252,6 @@ def reading_note(seeds: int) -> str:
     if seeds <= MAX_FEW_RUNS:
         return _("Point at a line or tap it to see the range of its runs.")
     return _("Point at a line or tap it to see the middle half of its runs.")
-
-
-def symbols_note(results: Sequence[Outcome]) -> str:
-    """Return the note that symbols only identify variants; empty if the names of all variants have the same symbol."""
-    if len({outcome.colour // COLOURS for outcome in results}) == 1:
-        return ""
-    return _("Symbols (● ▲) only identify the variants.")
 
 
 def diverged_note(results: Sequence[Outcome]) -> str:

@@ -91,9 +91,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "In layer 0 of run 1, the weight on the answer (framed) changes from step 0 to step 400: **softmax** (3.3% to "
         "100%) and **Linear** (3.9% to 48%)."
     )
-    [headline] = [
-        text for text in texts(at) if text.startswith("**In layer 0 of softmax, a repeated key symbol attends")
-    ]
+    [headline] = [text for text in texts(at) if text.startswith("**After 400 steps, a repeated key symbol in layer 0")]
     address = "#?l_view=attention&l_layer=0&variants=softmax&variants=linear"
     assert headline.endswith(f" [Choose layer 0]({address}) to see these weights.**")
     assert any(text.startswith("Sequence (k: key, v: value, ·: blank): `k18 v3 ") for text in texts(at))
@@ -250,7 +248,7 @@ def test_lines_of_different_colours_are_solid():
     assert dashes["DeltaNet"] == dashes["Softmax"] == "solid"
     assert dashes["95%: learned"] == "dot"
     [note] = [each.value for each in at.caption if each.value.startswith("Each line is")]
-    assert note.endswith("to see the range of its runs. Symbols (● ▲) only identify the variants.")
+    assert note.endswith("to see the range of its runs.")
 
 
 def test_names_of_guides_do_not_overlap_lines():
