@@ -152,6 +152,8 @@ def verdict(measure: Measure, truth: float | None, guess: float | None, screen: 
     if guess is None:
         return _("Answer: {truth}.", **values)
     values |= {"guess": measure.format(guess, screen), "off": measure.difference(abs(guess - truth), screen)}
+    if values["guess"] == values["truth"]:
+        return _("Correct: {right}.", right=values["truth"])
     error = abs(guess - truth)
     if error <= measure.tolerance:
         return _("Your guess: {guess}. Answer: {truth}. Your guess is close.", **values)

@@ -7,7 +7,7 @@ from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, par
 from attention_core import claims
 from attention_core.claims import Claim, Outcome, Verdict, all_claims
 from pages.claims import words
-from pages.claims.words import VERDICT_ICONS, Colour, capitalised, verdict_name
+from pages.claims.words import VERDICT_ICONS, Colour, capitalised, is_proved, verdict_name
 
 VERDICTS_BY_NAME = {
     "holds": Verdict.HOLDS,
@@ -63,11 +63,10 @@ def link(claim: Claim, text: str) -> str:
 def tile(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's verdict icon, number and short name as a link; ``verdict`` is None if the claim is not checked.
 
-    The link's tooltip, which screen readers read as its name, also names the verdict. Theorems are marked, except one
-    that partly holds.
+    The link's tooltip, which screen readers read as its name, also names the verdict. Theorems that hold are marked.
     """
     icon, colour = VERDICT_ICONS[verdict] if verdict else UNCHECKED_ICON
-    theorem = [_("a theorem")] if claim.theorem and verdict is not Verdict.PARTLY else []
+    theorem = [_("a theorem")] if is_proved(claim, verdict) else []
     name = _(
         "{number}: {claim} ({verdict})",
         number=claim.number,
@@ -128,7 +127,7 @@ def summary(outcomes: Sequence[Outcome], chosen: str, expected: int = 0) -> str:
         expected: number of claims that are checked; until all are, a progress bar takes the place of the theorems.
     """
     total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
-    theorems = sum(bool(outcome.claim.theorem) for outcome in outcomes if outcome.verdict is Verdict.HOLDS)
+    theorems = sum(is_proved(outcome.claim, outcome.verdict) for outcome in outcomes)
     theorems = theorems if len(outcomes) >= expected else 0
     names = {
         "holds": _n("{n} holds", "{n} hold", n=count[Verdict.HOLDS]),

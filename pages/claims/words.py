@@ -49,9 +49,14 @@ def badge(verdict: Verdict) -> str:
 
 
 def badges(outcome: Outcome) -> str:
-    """Return the verdict, and whether the claim is a theorem, as Markdown; one that partly holds is not called one."""
-    is_theorem = outcome.claim.theorem and outcome.verdict is not Verdict.PARTLY
+    """Return the verdict, and whether the claim is a proved theorem, as Markdown."""
+    is_theorem = is_proved(outcome.claim, outcome.verdict)
     return badge(outcome.verdict) + (f" :gray-badge[{_('a theorem')}]" if is_theorem else "")
+
+
+def is_proved(claim: Claim, verdict: Verdict | None) -> bool:
+    """Return whether a claim is a theorem that holds; some theorems say that a claim holds only partly."""
+    return bool(claim.theorem) and verdict is Verdict.HOLDS
 
 
 def without_heads(text: str) -> str:
@@ -249,7 +254,7 @@ def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
         return _("The check uses {which} and lengths up to {most} tokens.", most=longest, which=heads)
     if chosen.qkv.n > LONGEST:
         return _(
-            "The check uses {which} and the first {most} of {n} tokens.", most=LONGEST, n=chosen.qkv.n, which=heads
+            "The check uses {which} and the first {most} of {n:,} tokens.", most=LONGEST, n=chosen.qkv.n, which=heads
         )
     return paragraph(
         _n(

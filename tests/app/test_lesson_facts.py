@@ -16,6 +16,7 @@ from app.lessons.screen import Screen
 from app.words.labels import label
 from attention_core import metrics, registry
 from attention_core.analysis.denoised_image import denoise
+from attention_core.experiments import entropy_length
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks
 from attention_core.experiments.swap import COPY_DISTANCE
@@ -252,6 +253,12 @@ def nystrom_performer_4():
     assert rank < 0.25 * number(Screen("matrices", before.values), "effective_rank", "softmax")
     for key in ("nystrom", "performer"):
         assert median_error(screen, screen.variant(key)) < uniform(screen) / 100, "both beat the plain mean"
+    q, k, v = (each[screen.chosen.head] for each in (screen.chosen.qkv.q, screen.chosen.qkv.k, screen.chosen.qkv.v))
+    weights = screen.variant("softmax").weights(q, k).double()
+    left, values, right = weights.svd()
+    best = left[:, :16] * values[:16] @ right[:, :16].mT
+    error = metrics.relative_error(best @ v.double(), weights @ v.double())
+    assert error < 0.1 * median_error(screen, screen.variant("nystrom")), "another matrix of rank 16 is far closer"
 
 
 def pooling_1():
@@ -315,6 +322,14 @@ def log_n_3():
     slopes = table(at)["slope of entropy against log n"]
     assert f"{float(table(entropies(2)[0])['slope of entropy against log n']['Softmax']):.2f}" == "0.80"
     assert 0.1 < float(slopes["Softmax, log n scaling"]) < float(slopes["Softmax"])
+    source, words = screen_of_answer("log_n", 3).chosen.source, [f"softmax_log_n~base_length~{n}" for n in (512, 64)]
+    entropy = {
+        (task.variant, task.n): np.mean([row.entropy for row in dispatch.rows("entropy_length", task)])
+        for task in entropy_length.tasks(source, words, longest=300)
+        if task.n in (64, 300)
+    }
+    growth = [entropy[word, 300] - entropy[word, 64] for word in words]
+    assert 0 < growth[1] < 0.7 * growth[0], "a smaller base slows the growth more"
     assert f"{float(slopes['Softmax']):.2f}" == "0.65"
     assert max(by_length) == 300
 

@@ -567,6 +567,8 @@ MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_me
     [
         (None, 3.0, "No."),
         (40.0, None, "Answer: 40%."),
+        (40.1, 39.9, "Correct: 40%."),
+        (40.0, 41.0, "Your guess: 41%. Answer: 40%. Your guess is close."),
         (40.0, 45.0, "Your guess: 45%. Answer: 40%. Your guess is close."),
         (40.0, 46.0, "Your guess: 46%. Answer: 40%. Not far off: the answer is 6 percentage points lower."),
         (40.0, 25.0, "Your guess: 25%. Answer: 40%. Not far off: the answer is 15 percentage points higher."),

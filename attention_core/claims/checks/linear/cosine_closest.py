@@ -76,8 +76,9 @@ CLAIM = Claim(
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
     "called a kernel. With the kernel 1 + cos(q, k), a key's weight is proportional to 1 plus the cosine of the angle "
     "between query and key. In every head, uniform attention (equal weights) and six simple kernels are compared with "
-    "softmax. Matrix error and output error are the relative differences from softmax's matrix and output. The author "
-    "of the article that this claim comes from later found that 1 + cos(q, k) works poorly.",
+    "softmax. One of them, double softmax, also normalises the keys over all tokens. Matrix error and output error "
+    "are the relative differences from softmax's matrix and output. The author of the article that this claim comes "
+    "from later found that 1 + cos(q, k) works poorly.",
     rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "
     "relative difference of its attention matrix from softmax's matrix. The claim holds if two conditions are met. "
     "(1) In at least {heads}% of the heads, 1 + cos(q, k) has the smallest matrix error of six kernels. (2) The median "

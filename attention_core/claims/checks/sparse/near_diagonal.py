@@ -122,8 +122,8 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="Softmax gives {mass}% of its weight to keys at most {window} tokens from the query; equal weights would "
-    "give {even}%. With only these keys (local attention), the output changes by {error}% (median over heads).",
+    finding="Softmax gives {mass}% of its weight to keys within a distance of {window} from the query; equal weights "
+    "would give {even}%. With only these keys (local attention), the output changes by {error}% (median over heads).",
     details="The first token receives {first}% of the attention. If this token is removed from the input, keys within "
     "the window receive {mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
     quantities=(

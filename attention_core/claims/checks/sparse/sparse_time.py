@@ -150,9 +150,9 @@ CLAIM = Claim(
     "time of the fused kernel. If this matrix is masked to the local window, full attention takes {masked}× as long as "
     "without the mask.",
     quantities=(
-        Quantity("local", "time of local attention ÷ time of full attention"),
-        Quantity("sparse", "time of sparse attention ÷ time of full attention"),
-        Quantity("atrous", "time of atrous attention ÷ time of full attention"),
+        Quantity("local", "time of local attention ÷ time of full attention at the longest length"),
+        Quantity("sparse", "time of sparse attention ÷ time of full attention at the longest length"),
+        Quantity("atrous", "time of atrous attention ÷ time of full attention at the longest length"),
         Quantity("longest", "longest timed length", "tokens"),
         Quantity("local_here", "time of local attention ÷ time of full attention at this input's length"),
         Quantity("sparse_here", "time of sparse attention ÷ time of full attention at this input's length"),
