@@ -123,7 +123,7 @@ def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]
     copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
     limits = {"perplexity": words.SAME_RATIO * reading_row.perplexity, "copied": copied_limit}
     return [
-        [_preserved(word, *(_values_within(word, points, name, limit) for name, limit in limits.items()))]
+        [_preserved(word, reading_row.tokens, *(_values_within(word, points, *limit) for limit in limits.items()))]
         for word, points in lines.items()
     ]
 
@@ -147,9 +147,10 @@ def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: fl
     return f"{setting} ∈ {{{', '.join(inner)}}}" if inner else ""
 
 
-def _preserved(word: str, reads: str, copies: str) -> Finding:
-    name, setting = _(registry.from_word(word).title), _setting(word)
-    values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
+def _preserved(word: str, n: int, reads: str, copies: str) -> Finding:
+    """Return the budgets of a variant with which it reads a text of ``n`` tokens, and copies, about as well."""
+    values = {"name": _(registry.from_word(word).title), "setting": _setting(word), "n": n}
+    values |= {"reads": reads, "copies": copies}
     if not reads and not copies:
         text = _(
             "**With {name}, no tested value of {setting} is enough to predict or copy text about as well as the "
@@ -161,14 +162,18 @@ def _preserved(word: str, reads: str, copies: str) -> Finding:
         return Finding(
             _("**With {copies}, {name} copies repeated text about as well as the original model.**", **values),
             _(
-                "With {name}, no tested value of {setting} is enough to predict text about as well as the original "
-                "model (perplexity).",
+                "With {name}, no tested value of {setting} is enough to predict this text about as well as the "
+                "original model (perplexity).",
                 **values,
             ),
         )
+    predicts = _(
+        "**With {reads}, {name} predicts this text of {n} tokens about as well as the original model (perplexity).**",
+        **values,
+    )
     if not copies:
         return Finding(
-            _("**With {reads}, {name} predicts text about as well as the original model (perplexity).**", **values),
+            predicts,
             _(
                 "With {name}, no tested value of {setting} is enough to copy repeated text about as well as the "
                 "original model.",
@@ -177,13 +182,13 @@ def _preserved(word: str, reads: str, copies: str) -> Finding:
         )
     if reads == copies:
         text = _(
-            "**With {reads}, {name} predicts text (perplexity) and copies it about as well as the original model.**",
+            "**With {reads}, {name} predicts this text of {n} tokens and copies repeated text about as well as the "
+            "original model.**",
             **values,
         )
         return Finding(text)
     return Finding(
-        _("**With {reads}, {name} predicts text about as well as the original model (perplexity).**", **values),
-        _("To copy repeated text about as well as the original model, {name} needs {copies}.", **values),
+        predicts, _("To copy repeated text about as well as the original model, {name} needs {copies}.", **values)
     )
 
 

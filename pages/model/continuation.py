@@ -43,11 +43,8 @@ def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
         if has_bold
         else "",
         _n(
-            "SmolLM2-135M (4-bit quantised) gets {n} token as the prompt and generates {steps}. Softmax is replaced in "
-            "{where}.",
-            "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps}. Softmax is replaced "
-            "in {where}.",
-            where=question.layers_text,
+            "SmolLM2-135M (4-bit quantised) gets {n} token as the prompt and generates {steps}.",
+            "SmolLM2-135M (4-bit quantised) gets {n} tokens as the prompt and generates {steps}.",
             n=rows[0].prompt,
             steps=continuation.STEPS,
         ),
@@ -130,7 +127,10 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
     smallest = min(changed, key=lambda row: row.held)
     names = [name_in_sentence(row.word, [each.word for each in changed]) for row in changed]
     divergences = [(name, first_difference(original, row)) for name, row in zip(names, changed, strict=True)]
-    other, same = ([name for name, position in divergences if position == wanted] for wanted in (0, None))
+    by_position: dict[int | None, list[str]] = {}
+    for name, position in divergences:
+        by_position.setdefault(position, []).append(name)
+    other, same = by_position.get(0, []), by_position.get(None, [])
     phrases = {
         name: phrase
         for name, row in zip(names, changed, strict=True)
@@ -139,27 +139,26 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
     other = [name for name in other if name not in phrases]
     sentences = [
         *(
-            _("**With {name}, the generated text repeats “{phrase}” to the end.**", name=name, phrase=phrase)
+            _("**With {name}, the most likely text repeats “{phrase}” to the end.**", name=name, phrase=phrase)
             for name, phrase in phrases.items()
         ),
         _(
-            "**With {names}, the model continues with another text from the first token on.**",
+            "**With {names}, the most likely text differs from the first token on.**",
             names=words.listed_names(other, len(changed)),
         )
         if other
         else "",
         *(
             _(
-                "**With {name}, the generated text is the same as the original model's up to token {n} of {all}.**",
-                name=name,
+                "**With {names}, the most likely text equals the original model's up to token {n} of {all}.**",
+                names=words.listed_names(by_position[position], len(changed)),
                 n=position,
                 all=len(original.ids),
             )
-            for name, position in divergences
-            if position
+            for position in sorted(filter(None, by_position), reverse=True)
         ),
         _(
-            "**With {names}, the generated text is the same as the original model's.**",
+            "**With {names}, the most likely text equals the original model's.**",
             names=words.listed_names(same, len(changed)),
         )
         if same
@@ -191,7 +190,9 @@ def describe_continuations(rows: Sequence[ContinuationRow]) -> Lines:
 CONTINUATION = View(
     experiment="continuation",
     tasks=tasks,
-    describe=lambda question, rows: describe_continuations(rows),
+    describe=lambda question, rows: (
+        describe_continuations(rows) if question.words else _("No replacement for softmax is chosen yet.")
+    ),
     draw=_draw,
     notes=_notes,
     file="continuation.csv",

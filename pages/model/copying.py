@@ -38,7 +38,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def loss_ticks(largest: float) -> dict[float, str]:
     """Return the ticks of losses up to ``largest``, with the loss of a uniform guess if it is among them."""
     if largest < words.GUESS_LOSS:
-        return {loss: number(loss, 3) for loss in (0, largest / 2, largest)}
+        return {loss: str(loss) for loss in range(0, int(largest) + 1, 1 if largest < 5 else 5)}
     return {0: "0", 5: "5", words.GUESS_LOSS: _("{loss:.1f} (uniform guess)", loss=words.GUESS_LOSS)}
 
 

@@ -12,7 +12,7 @@ from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, SwapRow, SwapTask
-from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
+from attention_core.experiments.swap.derived import CurvePoint, curve_points, first_above, original_rows
 from attention_core.formatting import formatted, number
 from pages.model import sweep, words
 from pages.model.options import Question, depth, display_name, name_in_sentence
@@ -67,7 +67,7 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
             mean=display_name(BASELINES[0]),
             random=display_name(BASELINES[1]),
         ),
-        better_than_blind(lines) if _single(question) else undrawn_floors(lines, question.words),
+        "" if _single(question) else undrawn_floors(lines, question.words),
         _(
             "The ability to copy is how much lower the loss is when the model reads {n} random tokens a second time.",
             n=swap.PERIOD,
@@ -120,7 +120,7 @@ def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow],
     for word, points in lines.items():
         name = name_in_sentence(word, list(lines))
         if word not in BASELINES and edge == "single":
-            findings += _most_harmful(name, points, reading_row.perplexity)
+            findings += _most_harmful(name, points, reading_row.perplexity, copy_row.copied)
         elif word not in BASELINES:
             findings.append(_tolerated_layers(name, points, reading_row.perplexity, copy_row))
     return [[finding] for finding in findings]
@@ -167,51 +167,32 @@ def _where(points: Sequence[CurvePoint], n: float) -> str:
     return _n("with only {n} replaced layer", "with only {n} replaced layers", n=round(n))
 
 
-def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> list[Finding]:
-    complete = [p for p in points if p.perplexity is not None and p.copied is not None]
-    if not complete:
+def _most_harmful(name: str, points: Sequence[CurvePoint], original: float, copied: float) -> list[Finding]:
+    """Return which layer's replacement raises perplexity, and the copying loss, most, compared with the original."""
+    perplexities = {p.x: p.perplexity / original for p in points if p.perplexity is not None and p.copied is not None}
+    losses = {p.x: p.copied for p in points if p.x in perplexities and p.copied is not None}
+    if not perplexities:
         return []
-    reads, copies = max(complete, key=lambda p: p.perplexity or 0.0), max(complete, key=lambda p: p.copied or 0.0)
-    is_unchanged = all(round((p.perplexity or 0.0) / original, 2) == 1 for p in complete)
+    reads, copies = max(perplexities, key=perplexities.__getitem__), max(losses, key=losses.__getitem__)
     text = _(
-        "**With {name}, no single replaced layer changes perplexity on this text by 1% or more.**"
-        if is_unchanged
+        "**With {name}, no single replaced layer raises perplexity on this text by more than {percent}%.**"
+        if perplexities[reads] <= words.SAME_RATIO
         else "**With {name}, layer {reads} matters most: if it alone is replaced, perplexity is {ratio} times the "
         "original.**",
         name=name,
-        reads=f"{reads.x:.0f}",
-        ratio=number((reads.perplexity or 0.0) / original, 3),
+        percent=words.percent_bound(1, perplexities[reads]),
+        reads=f"{reads:.0f}",
+        ratio=number(perplexities[reads], 3),
     )
     copying = _(
-        "With {name}, the copying loss is highest if the replaced layer is layer {copies} ({copied} nats).",
+        "With {name}, the copying loss is highest if layer {copies} is replaced ({copied} nats, {before} in the "
+        "original model).",
         name=name,
-        copies=f"{copies.x:.0f}",
-        copied=number(copies.copied or 0.0, 2),
+        copies=f"{copies:.0f}",
+        copied=number(losses[copies], 2),
+        before=number(copied, 2),
     )
     return [Finding(text, copying)]
-
-
-def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
-    """Return the sentences about the layers in which each variant is better than the variants that ignore the text.
-
-    They are empty if no layer was measured with all of these variants.
-    """
-    floors, sentences = [lines[floor] for floor in BASELINES if floor in lines], []
-    for word, points in lines.items():
-        reads, copies = (beats_all([points, *floors], name) for name in ("perplexity", "copied"))
-        if word not in BASELINES and floors and reads and copies:
-            sentences.append(
-                _(
-                    "Layers in which {name} is better than both: {reads} of {n} by perplexity, {copies} of {m} by "
-                    "copying loss.",
-                    name=name_in_sentence(word, list(lines)),
-                    reads=sum(reads),
-                    n=len(reads),
-                    copies=sum(copies),
-                    m=len(copies),
-                )
-            )
-    return paragraph(*sentences)
 
 
 LAYERS = View(

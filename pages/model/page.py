@@ -106,11 +106,10 @@ def _show_settings(view: str) -> None:
 def settings_summary() -> str:
     """Return the current settings as the label of their menu, without the layers if the view has its own choice."""
     now, view = current_question(), ModelOptions.view.value
-    if view == "encoder":
+    if view in ("copying", "encoder"):  # These views do not use the text.
         low, high = ModelOptions.encoder_layers.value
-        return _("Layers {first} to {last}", first=low, last=high)
-    if view == "copying":  # This view does not use the text.
-        return now.layers_text[:1].upper() + now.layers_text[1:]
+        layers = now.layers_text if view == "copying" else layers_text(range(low, high + 1), encoder_depth())
+        return layers[:1].upper() + layers[1:]
     text = _("Text: {title}", title=now.title)
     return text if view == "layers" else f"{text} · {now.layers_text}"
 

@@ -51,8 +51,6 @@ def _increases(original: ReadingRow, changed: ReadingRow, name: str) -> None:
         return
     with st.container(key="model.increases"):
         st.table(tokens, border="horizontal", hide_index=True)
-    if not set(map(escape_markdown, original.labels)).issuperset(str(row[_("Token")]) for row in tokens):
-        st.caption(_("The number in parentheses counts occurrences: “(2)” marks the second one in the text."))
 
 
 def increases(original: ReadingRow, changed: ReadingRow, name: str) -> list[dict[str, object]]:

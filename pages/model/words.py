@@ -13,7 +13,7 @@ from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
 from attention_core.experiments.swap.derived import Score, lost_share
-from attention_core.formatting import formatted, number
+from attention_core.formatting import formatted, number, percent
 from pages.model.options import depth
 
 SAME_RATIO = 1.05
@@ -40,6 +40,8 @@ RISES = {
 """Verbs for a rise of perplexity to more than a multiple of the original."""
 MAX_PERCENT_RATIO = 3.0
 """A perplexity is written as a multiple of the original, instead of a change in percent, from this ratio on."""
+MAX_REPAIRED_RATIO = 2.0
+"""Largest ratio to the original perplexity at which a visible first token counts as a remedy."""
 MAX_SENTENCES = 3
 """Largest number of variants with one sentence per variant. Of more variants, only the best and worst are named."""
 
@@ -77,17 +79,17 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
     """Return the findings that perplexity rises, and that it rises less if the first token stays visible.
 
     Return no findings unless exactly two variants are compared, both hide the same number of query–key pairs, and only
-    one of them hides the first token from most queries.
+    one of them hides the first token, from most queries.
     """
     if len(changed) != 2:
         return []
     least, most = sorted(changed, key=lambda each: each.perplexity)
-    if not (least.hidden and most.hidden and most.hidden.hides_first and not least.hidden.hides_first):
+    if not (least.hidden and most.hidden and most.hidden.without_first > 0.5 and not least.hidden.without_first):
         return []
     if (least.hidden.share, least.hidden.max_keys) != (most.hidden.share, most.hidden.max_keys):
         return []
     low, high = (number(each.perplexity, 3) for each in (least, most))
-    if least.perplexity <= SAME_RATIO * original.perplexity or low == high:
+    if not SAME_RATIO < least.perplexity / original.perplexity <= MAX_REPAIRED_RATIO or low == high:
         return []
     better = _(
         "**With {least}, where queries also see the first token (an attention sink), it rises only to {low}.**",
@@ -101,7 +103,7 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
             "**If the first token (an attention sink) replaces the farthest one, it rises only to {low}.**", low=low
         )
         counted = N_(
-            "Both variants see at most {n} tokens. With {most}, these are the query and the {window} tokens before it."
+            "Both variants see at most {n} tokens. With {most}, these are the query's token and the {window} before it."
         )
     cause = paragraph(
         _(counted, n=most.hidden.max_keys, window=most.hidden.max_keys - 1, most=most.name, least=least.name),
@@ -116,10 +118,11 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
 
 def _perplexity_effects(original: Score, changed: Sequence[Score]) -> Finding:
     """Return the sentence about the effect of each variant on perplexity, and what the variants that raise it hide."""
-    text = _(
-        "**On this text, perplexity {effects}.**",
-        effects=predicates(_perplexity_effect(original, each) for each in changed),
-    )
+    effects = [_perplexity_effect(original, each) for each in changed if not each.covered]
+    if covered := [each.name for each in changed if each.covered]:
+        text = N_("does not change with {names}, because no token of this text is hidden")
+        effects.append(_(text, names=listed_names(covered, len(changed))))
+    text = _("**On this text, perplexity {effects}.**", effects=predicates(effects))
     raising = (each for each in changed if each.perplexity > SAME_RATIO * original.perplexity)
     return Finding(text, paragraph(*map(_hidden_pairs, raising)))
 
@@ -127,15 +130,7 @@ def _perplexity_effects(original: Score, changed: Sequence[Score]) -> Finding:
 def _perplexity_effect(original: Score, each: Score) -> str:
     ratio = each.perplexity / original.perplexity
     if 1 / SAME_RATIO <= ratio <= SAME_RATIO:
-        values = {"name": each.name, "same": SAME_RATIO - 1}
-        if each.covered:
-            return _n(
-                "changes by at most {same:.0%} with {name}, because the variant attends to the only token",
-                "changes by at most {same:.0%} with {name}, because the variant attends to all {n} tokens",
-                n=each.covered,
-                **values,
-            )
-        return _("changes by at most {same:.0%} with {name}", **values)
+        return _("changes by at most {same:.0%} with {name}", name=each.name, same=SAME_RATIO - 1)
     # The rounded numbers on screen determine the verb, so that the sentence agrees with them.
     shown = float(f"{each.perplexity:.3g}") / float(f"{original.perplexity:.3g}")
     verb = next((verb for least, verb in RISES.items() if shown > least), N_("rises") if ratio > 1 else N_("falls"))
@@ -149,18 +144,21 @@ def _perplexity_effect(original: Score, each: Score) -> str:
 
 
 def _hidden_pairs(each: Score) -> str:
-    """Return the sentence about the share of query–key pairs that a mask hides, and whether it hides the first token.
+    """Return the sentence about the share of query–key pairs that a mask hides, and who does not see the first token.
 
     It is empty if the mask hides no pairs.
     """
     if not each.hidden or not each.hidden.share:
         return ""
     text = (
-        N_("With {name}, {hidden:.0%} of the query–key pairs are hidden, and most queries do not see the first token.")
-        if each.hidden.hides_first
-        else N_("With {name}, {hidden:.0%} of the query–key pairs are hidden, but not the first token.")
+        N_(
+            "With {name}, {hidden} of the query–key pairs are hidden, and {blind} of the queries do not see the first "
+            "token."
+        )
+        if each.hidden.without_first
+        else N_("With {name}, {hidden} of the query–key pairs are hidden, but not the first token.")
     )
-    return _(text, name=each.name, hidden=each.hidden.share)
+    return _(text, name=each.name, hidden=percent(each.hidden.share), blind=percent(each.hidden.without_first))
 
 
 def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
@@ -191,20 +189,25 @@ def other_texts(ratios: Mapping[str, Sequence[float]]) -> str:
 def _effect_on_texts(name: str, least: float, most: float) -> str:
     """Return a clause about the smallest and largest perplexity of several texts, relative to the original model."""
     if least >= 1 / SAME_RATIO and most <= SAME_RATIO:
-        # Rounded up, after an error in the last digits of a float is removed.
-        bound = max(1, math.ceil(round(100 * max(1 - least, most - 1), 6)))
-        return _("changes by at most {percent}% with {name}", name=name, percent=bound)
+        return _("changes by at most {percent}% with {name}", name=name, percent=percent_bound(least, most))
     if most > MAX_PERCENT_RATIO:
         text, ends = N_("is {change} times the original with {name}"), [number(r, 3) for r in (least, most)]
-    elif least > 1:
-        text, ends = N_("rises by {change} with {name}"), [f"{ratio - 1:.0%}" for ratio in (least, most)]
-    elif most < 1:
-        text, ends = N_("falls by {change} with {name}"), [f"{1 - ratio:.0%}" for ratio in (most, least)]
+    elif round(100 * least) >= 100:
+        text, ends = N_("rises by {change} with {name}"), [formatted(ratio - 1, ".0%") for ratio in (least, most)]
+    elif round(100 * most) <= 100:
+        text, ends = N_("falls by {change} with {name}"), [formatted(1 - ratio, ".0%") for ratio in (most, least)]
     else:
         text = N_("changes by {change} with {name}")
         ends = [formatted(ratio - 1, "+.0%") for ratio in (least, most)]
-    change = ends[0] if ends[0] == ends[1] else _("{low} to {high}", low=ends[0], high=ends[1])
+    change = N_("up to {high}") if ends[0] == formatted(0, ".0%") else N_("{low} to {high}")
+    change = ends[0] if ends[0] == ends[1] else _(change, low=ends[0], high=ends[1])
     return _(text, name=name, change=change)
+
+
+def percent_bound(least: float, most: float) -> int:
+    """Return by how many percent ratios from ``least`` to ``most`` differ from 1 at most, rounded up; at least 1."""
+    # An error in the last digits of a float is removed first.
+    return max(1, math.ceil(round(100 * max(1 - least, most - 1), 6)))
 
 
 def describe_copying(original: Score, changed: Sequence[Score]) -> Lines:
@@ -262,7 +265,14 @@ def _copying_effects(original: Score, changed: Sequence[Score]) -> list[Finding]
         )
         findings.append(Finding(text, _copying_cause(worse)))
     if preserved:
-        findings.append(Finding(_("**Copying is preserved with {names}.**", names=names(preserved))))
+        least, most = (number(choose(each.copied for each in preserved), 3) for choose in (min, max))
+        text = _(
+            "**Copying still works with {names} (loss {losses} nats, {before} in the original model).**",
+            names=names(preserved),
+            losses=least if least == most else _("{low} to {high}", low=least, high=most),
+            before=number(original.copied, 3),
+        )
+        findings.append(Finding(text))
     return findings
 
 
@@ -279,10 +289,19 @@ def _repetition_effect(original: Score, each: Score) -> str:
 
 
 def _copying_cause(group: Sequence[Score]) -> str:
-    """Return why copying gets worse with a group of variants; empty unless their masks hide the tokens to copy."""
-    hidden = [each.hidden for each in group if each.hidden and each.hidden.hides_copied]
-    if not group or len(hidden) < len(group):
+    """Return why copying gets worse with a group of variants; empty unless their masks hide the tokens to copy.
+
+    If only some masks hide these tokens, the text names their variants.
+    """
+    hiding = [each for each in group if each.hidden and each.hidden.hides_copied]
+    if not hiding:
         return ""
+    if len(hiding) < len(group):
+        return _(
+            "With {names}, most queries of a replaced layer cannot attend to the token to copy.",
+            names=enumeration(each.name for each in hiding),
+        )
+    hidden = [each.hidden for each in hiding if each.hidden]
     relays, windows = {each.layers_to_copy for each in hidden}, {each.window for each in hidden}
     n = group[0].layers
     if len(windows) == 1 and None not in windows:
@@ -324,19 +343,9 @@ def listed_names(names: Sequence[str], total: int) -> str:
 def results_origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
     """Return the sentence about where the results come from: recorded (date and processor), or computed now."""
     stamps = sorted({row.recorded for row in rows if row.recorded})
-    live = sum(not row.recorded for row in rows)
+    live = any(not row.recorded for row in rows)
     if not stamps:
         return _("Computed on this machine.")
     parts = (stamp.split(", ", 1) for stamp in stamps)
     text = _("Recorded on {stamps}.", stamps=clauses(_("{date}, {cpu}", date=date, cpu=cpu) for date, cpu in parts))
-    if not live:
-        return text
-    return paragraph(
-        text,
-        _n(
-            "{n} of {all} results was computed on this machine.",
-            "{n} of {all} results were computed on this machine.",
-            n=live,
-            all=len(rows),
-        ),
-    )
+    return paragraph(text, _("The other results were computed on this machine.") if live else "")

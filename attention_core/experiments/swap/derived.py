@@ -25,7 +25,7 @@ class HiddenPairs:
         share: share of the hidden pairs among all pairs of a query with its own or an earlier token.
         max_keys: largest number of tokens that a query attends to.
         window: the pattern's window; None if it has no such setting.
-        hides_first: whether most queries cannot attend to the first token.
+        without_first: share of the queries that cannot attend to the first token.
         hides_copied: whether most queries of the copy test cannot attend to the token that they should copy.
         layers_to_copy: smallest number of layers that connect most queries of the copy test to the token that they
             should copy; None if no number of layers is enough.
@@ -36,7 +36,7 @@ class HiddenPairs:
     share: float
     max_keys: int
     window: int | None
-    hides_first: bool
+    without_first: float
     hides_copied: bool
     layers_to_copy: int | None
     from_token: int
@@ -131,7 +131,7 @@ def hidden_pairs(word: str, n: int) -> HiddenPairs | None:
         share=1 - int(mask.sum()) / (n * (n + 1) // 2),
         max_keys=int(mask.sum(-1).max()),
         window=getattr(registry.from_word(word).params, "window", None),
-        hides_first=bool(mask[:, 0].double().mean() < 0.5),
+        without_first=1 - float(mask[:, 0].double().mean()),
         hides_copied=bool(copy_mask.diagonal(-COPY_DISTANCE).double().mean() < 0.5),
         layers_to_copy=layers if share >= 0.5 else None,
         from_token=int(incomplete[0]) + 1 if len(incomplete) else n,
@@ -216,9 +216,3 @@ def preserved_from(points: Sequence[CurvePoint], name: str, limit: float) -> flo
             break
         first = point.x
     return first
-
-
-def beats_all(curves: Sequence[Sequence[CurvePoint]], name: str) -> list[bool]:
-    """Return, for each ``x`` that all curves share, whether the first curve is lowest in the field ``name``."""
-    values = [{p.x: getattr(p, name) for p in curve if getattr(p, name) is not None} for curve in curves]
-    return [all(values[0][x] < other[x] for other in values[1:]) for x in set.intersection(*map(set, values))]
