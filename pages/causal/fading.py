@@ -3,9 +3,8 @@
 It compares softmax attention with linear attention, without decay and with a constant decay.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,15 +16,15 @@ from app.jobs import cached
 from app.state.controls import Options, choice, int_choice, multiselect, switch
 from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
-from app.ui.lazy import lazy_expander, lazy_popover
+from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown
 from app.words.labels import setting_name, spinner, token_options
-from attention_core.analysis.state.token_weight import DECAYS, first_tokens_share, later_weights, variants
-from attention_core.formatting import format_readable, formatted, number
+from attention_core.analysis.state.token_weight import DECAYS, first_tokens_share, variants
+from attention_core.formatting import format_readable
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
-from pages.causal.fading_words import Line, fitted_laws, quarter_text, summary
+from pages.causal.fading_words import Line, quarter_text, summary
 from pages.causal.shared import export_panel, show_lines
 
 DASHES = ("dash", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px", "dot")
@@ -85,9 +84,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
     st.markdown(quarter_text(lines, _quarter_length(chosen.qkv.n)))
     _show_quarters(lines)
-    lazy_expander(_("Fitted decay of each variant"), partial(_show_table, lines), key="causal.decay")
-    averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""
-    st.caption(paragraph(_("All variants are causal here."), averaged))
+    if chosen.head is None:
+        st.caption(_("Weights are averaged over all heads."))
     _explain()
     _export(lines, token, chosen)
 
@@ -110,7 +108,7 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
                 name=_name(attention),
                 word=attention.word,
                 weights=weights,
-                token_weight=later_weights(weights, options.early, decay=_decay(attention)),
+                token_weights=weights[options.early :, options.early],
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
                 colour=palette.index(attention.key),
                 dash=next(dashes) if attention.key == "retention" else "solid",
@@ -151,9 +149,7 @@ def _show_curve_options() -> None:
 
 def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     rows = range(token, len(lines[0].weights))
-    weights = [
-        [100 * w if w > MIN_WEIGHT or not log else None for w in line.token_weight.weights.tolist()] for line in lines
-    ]
+    weights = [[100 * w if w > MIN_WEIGHT or not log else None for w in line.token_weights.tolist()] for line in lines]
     curves_ = _curves_with_baseline(lines, rows, weights, _("equal weights"), count=1)
     title = _("weight of token {token}, %", token=token)
     text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
@@ -174,7 +170,7 @@ def _show_quarters(lines: Sequence[Line]) -> None:
     rows = range(quarter - 1, len(lines[0].weights))
     shares = [[100 * first_tokens_share(line.weights[i], quarter) for i in rows] for line in lines]
     curves_ = _curves_with_baseline(lines, rows, shares, _("equal weights"), count=quarter)
-    title = _("weight of the first {count} tokens, %", count=quarter)
+    title = _n("weight of the first token, %", "weight of the first {n} tokens, %", n=quarter)
     text = _("One curve per variant: the share of each row's weight that is on the first quarter of the tokens")
     axes = {"x_title": _("row (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
     show_lines(curves_, key="causal.quarter", name="first-quarter", alt=text, **axes)
@@ -204,68 +200,6 @@ def _last_drawn(y: Sequence[float | None]) -> int | None:
     return max((i for i, each in enumerate(y) if each is not None), default=None) if y[-1] is None else None
 
 
-def _show_table(lines: Sequence[Line]) -> None:
-    n = len(lines[0].weights)
-    columns: list[tuple[str, str, Callable[[Line], object]]] = [
-        (
-            _("weight in row j, %"),
-            _("Weight of token j in row j."),
-            lambda line: number(100 * line.token_weight.weights[0], 3),
-        ),
-        (
-            _("weight in last row, %"),
-            _("Weight of token j in the last row."),
-            lambda line: number(100 * line.token_weight.weights[-1], 3),
-        ),
-        (
-            _("fit from row"),
-            _(
-                "First row used to fit how the weight of token j changes. Without a decay, this is row 2j + 1. With "
-                "a decay γ, it is row 1 / (1 − γ) or row j, whichever is later. Earlier rows are left out, because "
-                "the normaliser (the sum that weights are divided by) still changes quickly there."
-            ),
-            lambda line: "—" if not line.law or line.token_weight.start >= n else str(line.token_weight.start),
-        ),
-        (
-            _("half-life"),
-            _(
-                "Number of tokens after which half of token j's weight remains. It is computed from the column “kept "
-                "per token”."
-            ),
-            lambda line: _digits(line.token_weight.half_life, 1),
-        ),
-        (
-            _("power of i"),
-            _(
-                "For linear attention, a constant times (i + 1)ᵖ is fitted to the weights of token j in the rows i. "
-                "The first of these rows is given in the column “fit from row”. This column shows the power p. If all "
-                "weights within each row are equal, p is −1."
-            ),
-            lambda line: _digits(line.token_weight.power if line.law == "power" else None, 2),
-        ),
-        (
-            _("kept per token"),
-            _("Share of token j's weight that remains from one row to the next, fitted to the measured weights."),
-            lambda line: _digits(line.token_weight.factor, 3),
-        ),
-        (
-            _("first quarter, %"),
-            _("Weight of the first quarter of the tokens in the last row."),
-            lambda line: 100 * first_tokens_share(line.weights[-1], _quarter_length(n)),
-        ),
-    ]
-    cells = [{_("Variant"): line.name} | {title: cell(line) for title, _help, cell in columns} for line in lines]
-    if law_text := fitted_laws(lines):
-        st.markdown(law_text)
-    config = {title: st.column_config.Column(help=text) for title, text, _cell in columns}
-    config[columns[-1][0]] = st.column_config.NumberColumn(format="%.1f", help=columns[-1][1])
-    st.dataframe(cells, hide_index=True, column_config=config)
-
-
-def _digits(value: float | None, digits: int) -> str:
-    return "—" if value is None else formatted(value, f".{digits}f")
-
-
 def _explain() -> None:
     export.draw_formula(
         _("Formulas"),
@@ -292,7 +226,7 @@ def _export(lines: Sequence[Line], token: int, chosen: ChosenInput) -> None:
     options = FadingOptions.current()
     variant_words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
     # ``tolist`` copies the weights. One column as an array would be a view that keeps all [n, n] weights in memory.
-    weights_by_word = [(line.word, line.token_weight.weights.tolist()) for line in lines]
+    weights_by_word = [(line.word, line.token_weights.tolist()) for line in lines]
     header = (_("variant"), "j", "i", _("weight"))
 
     def rows() -> list[list[object]]:
@@ -301,9 +235,9 @@ def _export(lines: Sequence[Line], token: int, chosen: ChosenInput) -> None:
     export_panel(
         [(_("Numbers (CSV)"), lambda: export.to_csv(header, rows()), "fading.csv")],
         "import attention_core as ac\n"
-        "from attention_core.analysis.state.token_weight import causal_weights, later_weights\n\n"
+        "from attention_core.analysis.state.token_weight import causal_weights\n\n"
         f"qkv = {chosen.source.code}.load()\n"
         f"for word in {variant_words!r}:\n"
         f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"
-        f'    print(word, later_weights(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n',
+        f"    print(word, weights[{token}:, {token}])\n",
     )

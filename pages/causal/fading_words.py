@@ -1,6 +1,6 @@
 """The Forgetting chapter of the Causal page: curves of an early token's weight, and sentences about them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import in_words
-from attention_core.analysis.state.token_weight import TokenWeight, first_tokens_share
-from attention_core.formatting import formatted, percent
+from attention_core.analysis.state.token_weight import first_tokens_share
+from attention_core.formatting import percent
 from attention_core.variant import SOFTMAX
 
 MIN_SHARE = 1e-5
@@ -26,8 +26,8 @@ class Line:
         name: name on screen.
         word: name in files.
         weights: causal matrix, ``[n, n]``.
-        token_weight: weight of the followed token in later rows, with the fitted law.
-        law: form of the fitted law: ``"power"`` of the row's number, ``"factor"`` per token, or ``""`` for none.
+        token_weights: weights of the followed token in its own row and in all later rows.
+        law: how the weight changes: ``"power"`` of the row's number, ``"factor"`` per token, or ``""`` for neither.
         colour: index of the colour.
         dash: dash pattern of the line.
     """
@@ -35,7 +35,7 @@ class Line:
     name: str
     word: str
     weights: np.ndarray
-    token_weight: TokenWeight
+    token_weights: np.ndarray
     law: str
     colour: int
     dash: str
@@ -51,7 +51,7 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
     if n == 1:
         return Finding(_("The input has only one token, which receives all the weight. Use a longer input."))
     first = max(token, n // 2)
-    weights = {line.word: line.token_weight.weights[first - token :] for line in lines}
+    weights = {line.word: line.token_weights[first - token :] for line in lines}
     medians = {word: float(np.median(each)) for word, each in weights.items()}
     even = float(np.median(1 / np.arange(first + 1, n + 1)))
     decaying = [line for line in lines if line.law == "factor"]
@@ -147,30 +147,3 @@ def _weights(lines: Sequence[Line], weights: Mapping[str, float]) -> list[str]:
 
 def _least(lines: Sequence[Line], weights: Mapping[str, float]) -> Line:
     return min(lines, key=lambda line: weights[line.word])
-
-
-def fitted_laws(lines: Iterable[Line]) -> str:
-    """Return the text about the exponent of linear attention and the factor of the first line with a factor.
-
-    The text is empty if the exponent is unknown.
-    """
-    fitted = [line for line in lines if line.law]
-    power = next((line.token_weight.power for line in fitted if line.law == "power"), None)
-    if power is None:
-        return ""
-    text = formatted(power, ".2f")
-    for line in fitted:
-        if line.law == "factor" and line.token_weight.factor is not None:
-            return _(
-                "With linear attention, the weight of the selected token in row i is approximately proportional to i "
-                "to the power {power}. {name} multiplies the weight of this token by {factor:.2f} at each later token, "
-                "on average.",
-                power=text,
-                name=in_words(line.name),
-                factor=line.token_weight.factor,
-            )
-    return _(
-        "With linear attention, the weight of the selected token in row i is approximately proportional to i to the "
-        "power {power}.",
-        power=text,
-    )

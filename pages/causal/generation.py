@@ -66,7 +66,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         [row for row in rows if (ac.from_word(row.variant).variant.family == "cache") == wanted]
         for wanted in (False, True)
     )
-    colours, place, finding = line_colours(states, caches), headline.empty(), summary(rows, heads, d)
+    colours, place, finding = line_colours(states, caches), headline.empty(), summary(states, heads, d)
 
     def draw(run: Run | None, key: str) -> None:
         is_comparable = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (
@@ -169,14 +169,12 @@ def _draw_times(
 
 
 def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
-    """Return the lengths from which a key-value cache is larger than the smallest constant state, and than all."""
-    constant = sorted(
-        (row for row in rows if not row.grown_bytes), key=lambda row: (row.outgrown or 0, row.state_bytes)
-    )
-    first, last = constant[0], constant[-1]
+    """Return the lengths from which a key-value cache is larger than the smallest of the states, and than all."""
+    first, *_others, last = sorted(rows, key=lambda row: (row.outgrown or 0, row.state_bytes))
     return Finding(
         _(
-            "**From {n:,} tokens on, the constant state of {name} ({size}) is smaller than a key-value cache.**",
+            "**From {n:,} tokens on, the smallest recurrent state ({name}, {size}) is smaller than a key-value "
+            "cache.**",
             name=escape_markdown(_name(first)),
             size=memory(first.state_bytes),
             n=first.outgrown,
@@ -190,7 +188,7 @@ def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> Finding:
                 d=d,
             ),
             _(
-                "From {n:,} tokens on, the cache is larger than every constant state, even that of {name} ({size}).",
+                "From {n:,} tokens on, the cache is larger than every recurrent state, even that of {name} ({size}).",
                 name=bold([_name(last)]),
                 size=memory(last.state_bytes),
                 n=last.outgrown,

@@ -8,7 +8,7 @@ from app.figures.lines.curves import curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.jobs import dispatch
 from app.ui import chart, palette
-from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import axis_title, in_words, label
 from app.words.measured_times import (
     Series,
@@ -139,16 +139,18 @@ def time_text(lines: Sequence[Series]) -> str:
         return ""
     faster = [(line, point) for line, point in found if point.where in ("below", "at")]
     slower = [line for line, point in found if point.where == "beyond"]
+    sizes = _heads_text(lines[0].run.spec.heads, lines[0].run.spec.head_size)
     if not faster:
         longest = max(line.ratios[-1].n for line, _point in found)
-        return _("**Per new token, no variant shown is faster than softmax at {n:,} tokens.**", n=longest)
+        text = N_("**Per new token ({sizes}), no variant shown is faster than softmax at {n:,} tokens.**")
+        return _(text, sizes=sizes, n=longest)
     first, point = min(faster, key=lambda each: (each[1].where == "at", each[1].tokens))
     name = escape_markdown(in_words(first.name))
     if point.where == "below":
-        text = _("Per new token, {name} is faster than softmax at every measured length.", name=name)
+        text = N_("Per new token ({sizes}), {name} is faster than softmax at every measured length.")
     else:
-        n = format_interpolated(point.tokens)
-        text = _("Per new token, {name} is faster than softmax from about {n} tokens on.", name=name, n=n)
+        text = N_("Per new token ({sizes}), {name} is faster than softmax from about {n} tokens on.")
+    text = _(text, sizes=sizes, name=name, n=format_interpolated(point.tokens))
     if not slower:
         return f"**{text}**"
     slowest = max(slower, key=lambda line: line.ratios[-1].middle)

@@ -14,6 +14,7 @@ from app.words.labels import sentence_name
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import (
     COMPARED_TOKENS,
+    STATES,
     SUMS,
     BytesRow,
     BytesTask,
@@ -86,10 +87,11 @@ def gradient_finding(rows: Sequence[BytesRow | DifferenceRow], name: str, d: int
     sizes = {row.algorithm: row.peak_bytes for row in counted if row.n == length}
     return Finding(
         _(
-            "**To train {name}, the n × n matrix takes {ratio} times as much memory as chunks of tokens ({n:,} tokens, "
-            "head size {d}).**",
+            "**To train {name}, the n × n matrix takes {ratio} times and cumsum {states} times as much memory as "
+            "chunks of tokens ({n:,} tokens, head size {d}).**",
             name=escape_markdown(name),
             ratio=number(sizes[MATRIX] / sizes[SUMS], 2),
+            states=number(sizes[STATES] / sizes[SUMS], 2),
             n=length,
             d=d,
         ),

@@ -103,26 +103,12 @@ def _compute_influences(
 
 
 def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
-    """Return which variants leak if token t is replaced; if t is the first token, those that leak for any token."""
+    """Return which variants leak if token t is replaced."""
     if len(labels) == 1:
         return Finding(_("The input has only one token, so no later token could leak. Use a longer input."))
     token = escape_markdown(labels[t])
     if t == 0:
-        words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
-        leaking = [
-            _("{name} ({share} of earlier outputs change)", name=sentence_name(a), share=share(influence.leaking_share))
-            for a, influence in influences.items()
-            if influence.leaking_share
-        ]
-        if not leaking:
-            return Finding(words)
-        return Finding(
-            words,
-            _(
-                "**Variants whose earlier outputs change when a later token is replaced (a leak):** {names}.",
-                names=enumeration(leaking),
-            ),
-        )
+        return Finding(_("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token))
     changed = {a: influence.earlier_changes(t) for a, influence in influences.items()}
     leaking = [
         _("{name} (changed outputs: {moved})", name=sentence_name(a), moved=count)
@@ -132,8 +118,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> Finding:
     if not leaking:
         return Finding(_("**No earlier output changes if token {t} “{token}” is replaced.**", t=t, token=token))
     explanation = _(
-        "If a variant leaks, earlier outputs change when a later token is replaced. A variant that leaks uses "
-        "later tokens, so it cannot be used unchanged to generate text: later tokens do not exist yet."
+        "A variant that leaks cannot be used unchanged to generate text, because later tokens do not exist yet."
     )
     if 1 == sum(influence.leaking_share > 0 for influence in influences.values()) < len(influences):
         [(name, count)] = [(sentence_name(a), count) for a, count in changed.items() if count]

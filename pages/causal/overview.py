@@ -26,7 +26,7 @@ from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import format_interpolated, memory, number
+from attention_core.formatting import format_interpolated, memory
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
@@ -75,7 +75,6 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(unable))
     lazy_expander(title, partial(st.markdown, f"{reasons}\n\n{published}"), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
-    st.caption(counts_text(rows, len(learned), len(unable)))
     st.dataframe(
         table(rows, learned, unable),
         hide_index=True,
@@ -155,19 +154,6 @@ def summary(rows: Sequence[MemoryRow], unable: Sequence[str], learned: int) -> F
     )
 
 
-def counts_text(rows: Sequence[MemoryRow], learned: int, unable: int) -> str:
-    """Return how many variants have growing or constant memory, need training, and cannot generate text."""
-    growing = sum(row.grown_bytes > 0 for row in rows)
-    return _(
-        "Growing memory: {growing} · constant memory: {constant} · only if trained for it: {learned} · cannot generate "
-        "text: {unable} (last rows)",
-        growing=growing,
-        constant=len(rows) - growing,
-        learned=learned,
-        unable=unable,
-    )
-
-
 def method(heads: int, d: int, name: str) -> str:
     """Return the text about the number of heads and the head size of the calculation, and the name of the input."""
     return _n(
@@ -227,9 +213,10 @@ def constant_line(group: Sequence[MemoryRow]) -> Curve:
     note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in rows)
     if n := len(rows) - 1:
         names = _("{name}, {n} more", name=_(ac.from_word(rows[0].variant).title), n=n)
-        extent = _("{low} to {high}", low=number(low, 3), high=f"{number(high, 3)} KiB")
     else:
-        names, extent = label(ac.from_word(rows[0].variant)), f"{number(low, 3)} KiB"
+        names = label(ac.from_word(rows[0].variant))
+    ends = list(dict.fromkeys(memory(KIB * size) for size in (low, high)))
+    extent = ends[0] if len(ends) == 1 else _("{low} to {high}", low=ends[0], high=ends[1])
     return Curve(
         group_name(rows),
         TOKEN_COUNTS,

@@ -22,7 +22,7 @@ from app.ui.animation import Animation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _
+from app.words.i18n import N_, _, _n
 from app.words.labels import sentence_name, spinner, token_options
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory, followed_tokens
@@ -32,15 +32,7 @@ from attention_core.registry import matrix_states
 from attention_core.settings import Value
 from attention_core.variant import SOFTMAX
 from pages.causal.shared import export_panel
-from pages.causal.state_words import (
-    FAST_WEIGHTS,
-    SUMS,
-    matrix_distance,
-    notes,
-    output_distance,
-    state_change,
-    state_size,
-)
+from pages.causal.state_words import FAST_WEIGHTS, SUMS, notes, output_distance, state_change, state_size
 
 MAX_PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
@@ -241,8 +233,8 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
         # A change that is larger than every entry of the state so far has a colour scale of its own.
         return Panel(key, name, caption, change, top=top, scale_panel=title if abs(change).max() <= top else "")
 
-    sums = N_("sum of φ(k) vᵀ over {count} tokens") if history.changes is None else N_("after {count} tokens")
-    yield Panel("state", title, _(sums, count=i + 1), history.sums[i], top=top)
+    after = _n("after {n} token", "after {n} tokens", n=i + 1)
+    yield Panel("state", title, after, history.sums[i], top=top)
     if history.changes is None:
         yield panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), history.added[i])
         return
@@ -288,10 +280,10 @@ def line_colours(attention: ac.Attention, sizes: Iterable[str]) -> dict[str, str
 
 def _figure(history: StateHistory, i: int, attention: ac.Attention) -> None:
     if history.keys is not None:
-        features, title = history.keys, _("z: the sum of φ(k) so far")
+        features, title = history.keys, _("entries of z")
         text = _(
-            "From top to bottom: bars for the sum of the key features (the normaliser's state), lines for the "
-            "norm of the state at every token, and bars for the output"
+            "From top to bottom: bars for z (the normaliser's state), lines for the norm of the state at every token, "
+            "and bars for the output"
         )
     else:
         features, title = history.channel_sizes, _("norm of each row (key channel) of the state S")
@@ -341,7 +333,6 @@ def _explain(attention: ac.Attention, history: StateHistory) -> None:
     def draw() -> None:
         st.latex(formula)
         st.markdown(_(text))
-        st.markdown(matrix_distance(history))
         st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
         st.latex(attention.variant.formula)
 

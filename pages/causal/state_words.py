@@ -8,7 +8,7 @@ from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory
-from attention_core.formatting import at_most, formatted, number, percent
+from attention_core.formatting import formatted, number, percent
 
 SUMS = (
     r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
@@ -53,7 +53,7 @@ def state_size(history: StateHistory, name: str) -> Finding:
     parts = ""
     if history.keys is not None:
         parts = _(
-            "Matrix S has {sums:,} of these numbers, and z, the sum of all keys after the feature map φ, has {rest:,}.",
+            "Matrix S has {sums:,} of these numbers, and z, which gives the divisor of the output, has {rest:,}.",
             **values,
         )
     elif values["rest"]:
@@ -91,21 +91,12 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str], name: 
     )
 
 
-def matrix_distance(history: StateHistory) -> str:
-    """Return how far the outputs that are computed from the state are from those of the attention matrix."""
-    return _(
-        "The output can be computed from the state or from the n × n attention matrix. The two results differ by at "
-        "most {difference}.",
-        difference=at_most(max(map(history.matrix_difference, range(len(history.sums))))),
-    )
-
-
 def error_text(error: float, uniform: float) -> str:
     """Return an output error and its relation to the error of equal weights for all tokens so far."""
     values = {"error": formatted(error, ".0%"), "uniform": formatted(uniform, ".0%")}
     text = N_("Its output error for this token is {error}, more than with equal weights ({uniform}).")
     if values["error"] == values["uniform"]:
-        text = N_("Its output error for this token is {error}, no better than with equal weights.")
+        text = N_("Its output error for this token is {error}, the same as with equal weights.")
     elif error < uniform:
         text = N_("Its output error for this token is {error}, less than with equal weights ({uniform}).")
     return _(text, **values)

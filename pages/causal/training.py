@@ -14,7 +14,7 @@ from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import label, sentence_name
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, MAX_COMPARED_TOKENS, AgreementRow, CostRow
@@ -56,8 +56,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
             ),
             _("The explicit matrix form computes the variant's own weights for all n × n pairs of tokens."),
             _(
-                "Costs are counted, not timed, for one head on random inputs. Only the multiply-adds of matrix "
-                "products are counted."
+                "Costs are counted, not timed, for one head on random inputs. Memory includes the outputs, which grow "
+                "with n. Only the multiply-adds of matrix products are counted."
             ),
         )
     )
@@ -105,12 +105,12 @@ def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
                 show_costs(memory, _("memory without q, k, v (MiB)"), f"{key}.memory", marks_crossing=True)
             with right:
                 st.markdown("## " + _("Forward multiply-adds at head size {d}", d=options.size), anchors=False)
-                show_costs(work, _("multiply-adds"), f"{key}.work", marks_crossing=True)
+                show_costs(work, _("multiply-adds"), f"{key}.work")
 
     rows = runs.run_immediately(
         "causal_modes", tasks, draw, key="causal.algorithms", effort=task_milliseconds, height=HEIGHT
     )
-    st.markdown(forward_text(chosen.qkv.n, rows, sentence_name(counted)))
+    st.markdown(forward_text(rows, sentence_name(counted)))
     selected = {attention.key for attention in SharedOptions.variants.value}
     without_cumsum = [
         label(a) for a in attentions if a.key in selected and "cumsum" not in causal_modes.modes(a.variant)
@@ -130,43 +130,37 @@ def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) 
     return 100.0
 
 
-def forward_text(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
-    """Return the memory of the algorithms, the length above which cumsum needs less, and whether outputs are equal."""
-    length, costs = causal_modes.compared_length(n), [row for row in rows if isinstance(row, CostRow)]
-    agreement = (
-        _n(
-            "All algorithms give the **same output** on this token, repeated to a length of {length}.",
-            "All algorithms give the **same output** on these {n} tokens, repeated to a length of {length}.",
-            n=n,
-            length=length,
-        )
-        if n < length
-        else _("All algorithms give the **same output** on {n} tokens.", n=length)
-    )
+def forward_text(rows: Sequence[AgreementRow | CostRow], name: str) -> str:
+    """Return the memory of the algorithms in the forward pass, and the length above which cumsum needs less."""
+    costs = [row for row in rows if isinstance(row, CostRow)]
     if not (memory_text := _memory_text(costs)):
-        return agreement
+        return ""
+    values = {"name": escape_markdown(name), "d": costs[0].d}
     crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
     if crossing_point is None:
         crossing_text = _(
-            "For {name}, cumsum takes more memory than the explicit matrix up to n = {last:,} tokens.",
-            name=escape_markdown(name),
+            "In the forward pass of {name} at head size {d}, cumsum takes more memory than the explicit matrix up to "
+            "n = {last:,} tokens.",
             last=max(row.n for row in costs),
+            **values,
         )
     elif crossing_point[0] <= min(row.n for row in costs):
         crossing_text = _(
-            "For {name}, cumsum takes less memory than the explicit matrix at every length shown.",
-            name=escape_markdown(name),
+            "In the forward pass of {name} at head size {d}, cumsum takes less memory than the explicit matrix at "
+            "every length shown.",
+            **values,
         )
     else:
         crossing_text = _(
-            "For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens (ring).",
-            name=escape_markdown(name),
+            "In the forward pass of {name} at head size {d}, cumsum takes less memory than the explicit matrix above "
+            "n ≈ {at} tokens (ring).",
             at=format_interpolated(crossing_point[0]),
+            **values,
         )
     explanation = _(
         "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size."
     )
-    return paragraph(memory_text, _reason_for_chunks(costs), crossing_text, explanation, agreement)
+    return paragraph(memory_text, _reason_for_chunks(costs), crossing_text, explanation)
 
 
 def _reason_for_chunks(costs: Sequence[CostRow]) -> str:

@@ -21,7 +21,7 @@ def download_file(page, name):
 def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
     visit(page, f"{server}/causal{LINK}&c_token=6")
     expect(page.get_by_text("Only Nyström with 4 landmarks leaks: if token 6")).to_be_visible()
-    expect(page.get_by_text("can leak: the landmarks")).to_be_visible()
+    expect(page.get_by_text("can leak: each query uses all landmarks")).to_be_visible()
     page.get_by_text("All replaced tokens", exact=True).click()
     leaks = board(page, "causal.leaks")
     leaks.locator(".grid").focus()

@@ -1,4 +1,4 @@
-"""Tests of the Decay chapter: the weights that it shows, and the laws in its text."""
+"""Tests of the Forgetting chapter: the weights that it shows, and the sentences about them."""
 
 from dataclasses import replace
 
@@ -7,10 +7,10 @@ import pytest
 from driver import charts, full_text, numbers, spoken
 
 import attention_core as ac
-from attention_core.analysis.state.token_weight import causal_weights, later_weights
+from attention_core.analysis.state.token_weight import causal_weights
 from attention_core.formatting import percent
 from pages.causal.fading import _last_drawn
-from pages.causal.fading_words import Line, fitted_laws, quarter_text, small_percent, summary
+from pages.causal.fading_words import Line, quarter_text, small_percent, summary
 
 
 def line(name, law="", *, n=40, token=2, decay=None):
@@ -18,16 +18,12 @@ def line(name, law="", *, n=40, token=2, decay=None):
     rows, columns = np.indices((n, n))
     sizes = np.tril(np.ones((n, n)) if decay is None else float(decay) ** (rows - columns))
     weights = sizes / sizes.sum(-1, keepdims=True)
-    found = later_weights(weights, token, decay=decay)
-    return Line(name=name, word=name.lower(), weights=weights, token_weight=found, law=law, colour=0, dash="solid")
+    column = weights[token:, token]
+    return Line(name=name, word=name.lower(), weights=weights, token_weights=column, law=law, colour=0, dash="solid")
 
 
 LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
 LABELS = tuple(f"t_{i}" for i in range(40))
-LAW = (
-    "With linear attention, the weight of the selected token in row i is approximately proportional to i to the power "
-    "−1.00"
-)
 
 
 def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
@@ -56,8 +52,8 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     ],
 )
 def test_the_headline_compares_linear_attention_with_equal_weights(factor, words):
-    law = replace(LINEAR.token_weight, weights=factor * LINEAR.token_weight.weights)
-    assert words in summary([line("Softmax"), replace(LINEAR, token_weight=law)], 2, LABELS).text
+    scaled = replace(LINEAR, token_weights=factor * LINEAR.token_weights)
+    assert words in summary([line("Softmax"), scaled], 2, LABELS).text
 
 
 def test_a_slow_decay_is_not_in_the_headline():
@@ -92,16 +88,6 @@ def test_one_token_keeps_all_the_weight():
     )
 
 
-def test_the_fitted_laws_name_the_decay_of_each_line():
-    unfitted = line("Late", "factor", decay=0.5, token=38)
-    assert fitted_laws([line("Softmax"), LINEAR]) == f"{LAW}."
-    assert fitted_laws([LINEAR, unfitted]) == f"{LAW}."
-    assert fitted_laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}. Half multiplies the weight of this token by 0.50 at each later token, on average."
-    )
-    assert fitted_laws([line("Linear", "power", token=39), HALF]) == ""
-
-
 def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     at = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
     curves, quarters = (
@@ -119,15 +105,7 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
         np.testing.assert_allclose(curves[name][1], 100 * weights[3:, 3])
         np.testing.assert_allclose(quarters[name][1][-1], 100 * weights[-1, :6].sum())
     np.testing.assert_allclose(curves["equal weights"][1], 100 / np.arange(4, 25))
-    table = at.dataframe[0].value.set_index("Variant")
-    end = causal_weights(record, retention, head=1)[-1, 3]
-    assert float(table.loc["Retention · γ 0.9", "weight in last row, %"]) == pytest.approx(100 * end, rel=5e-3)
-    assert 0.8 < float(table.loc["Retention · γ 0.9", "kept per token"]) < 1
-    assert table.loc["Retention · γ 0.9", "fit from row"] == "10"
-    assert list(table.loc["Linear", ["kept per token", "half-life"]]) == ["—", "—"]
-    assert table.loc["Softmax", "power of i"] == table.loc["Retention · γ 0.9", "power of i"] == "—"
-    share = 100 * causal_weights(record, ac.get("softmax"), head=1)[-1, :6].sum()
-    assert table.loc["Softmax", "first quarter, %"] == pytest.approx(share)
+    assert charts(at)[1]["layout"]["yaxis"]["title"]["text"] == "weight of the first 6 tokens, %"
     medians = [
         np.median(causal_weights(record, attention, head=1)[12:, 3])
         for attention in (ac.get("linear", feature_map="exp"), ac.get("softmax"), retention)
@@ -153,7 +131,7 @@ def test_charts_have_a_line_for_each_chosen_decay(open_view):
     bare = open_view("fading", c_decays=[])
     assert len(charts(bare)[0]["data"]) == 3
     assert len(charts(bare)) == 2
-    assert "the weight of this token is multiplied by" not in spoken(bare)
+    assert charts(open_view("fading", n=7))[1]["layout"]["yaxis"]["title"]["text"] == "weight of the first token, %"
     everything = open_view("fading", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
     assert len(charts(everything)[0]["data"]) == 11
     retention = [trace["line"]["dash"] for trace in charts(open_view("fading"))[0]["data"] if "γ" in trace["name"]]
