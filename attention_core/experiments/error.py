@@ -113,7 +113,6 @@ class ErrorPoint:
         middle: median of the error.
         high: upper quartile of the error.
         mass: median of the share of mass on the wrong keys.
-        size: median of the outputs' relative sizes.
         negative_mass: median of the shares of mass on negative entries.
         floor: median of the lower bounds of the matrix error; None if they were not computed.
         floor_kind: the property that most often gives the lower bound.
@@ -130,7 +129,6 @@ class ErrorPoint:
     middle: float
     high: float
     mass: float
-    size: float
     negative_mass: float
     floor: float | None
     floor_kind: Literal["rank", "keys", ""]
@@ -385,7 +383,6 @@ def _summarize(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
         middle=middle,
         high=high,
         mass=_median(group, "mass"),
-        size=_median(group, "size"),
         negative_mass=_median(group, "negative_mass"),
         floor=_quantiles(floors)[1] if len(floors) == len(group) else None,
         floor_kind=max(kinds, key=kinds.count, default=""),

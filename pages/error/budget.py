@@ -46,7 +46,7 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
         expensive = [i for i, p in enumerate(group) if p.multiply_adds >= full_cost]
         current = getattr(attention.params, budget.name)
         large = next((i for i, p in enumerate(group) if p.value == current), None)
-        star = group.index(named) if named in group else None
+        star = group.index(named) if named in group and halves_error(named, points) else None
         curves.append(replace(line, open_indices=expensive, large_index=large, star_index=star))
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in group):
             curves.append(
@@ -90,7 +90,8 @@ def key(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
         if any(p.multiply_adds >= full_cost and not has_zero_budget(p) for group in groups.values() for p in group)
         else "",
         _("Dashed: the lowest error possible with the same rank or number of keys.")
-        if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in points)
+        if question.options.measure == "matrix"
+        and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for group in groups.values() for p in group)
         else "",
         _("↓: cheaper at larger values.") if any(map(gets_cheaper, groups.values())) else "",
         _("The star marks the cheapest setting with at most half the error of equal weights.")

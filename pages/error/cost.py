@@ -14,7 +14,7 @@ from app.figures.lines.curve import Curve, guide
 from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import palette
-from app.words.i18n import N_, _
+from app.words.i18n import N_, _, _n, enumeration
 from app.words.labels import setting_name
 from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, pareto_front
@@ -45,8 +45,28 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
             if labels_all_points(question)
             else [_("A point with a number is the best at its cost: no point shown is both cheaper and more accurate.")]
         ),
+        key=lambda question, points: [undrawn_variants(question, points, times)],
     )
     view.show(top_result, full_cost=words.cost_of_softmax(question, times), times=times)
+
+
+def undrawn_variants(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> str:
+    """Return which variants have only points beyond the right end of the chart; empty without such variants."""
+    end = words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or math.inf)
+    names = [
+        _(attention.title)
+        for attention, group in question.by_variant(points)
+        if all((p.multiply_adds if times is None else times.get(p.word, 0.0)) > end for p in group)
+    ]
+    if not names:
+        return ""
+    return _n(
+        "{names} is outside the chart, because it costs more than {end} times as much as softmax.",
+        "{names} are outside the chart, because they cost more than {end} times as much as softmax.",
+        n=len(names),
+        names=enumeration(names),
+        end=words.AXIS_END_RATIO,
+    )
 
 
 def _measured_times(question: Question) -> dict[str, float]:

@@ -45,7 +45,7 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
         cost = ac.get(REFERENCE).cost(question.queries or n, question.d, causal=question.causal, keys=n)
         cheaper = [p for p in finite if p.multiply_adds < cost.multiply_adds]
         is_cheaper, explanation = any(p in cheaper for p in tied), ""
-        closest_cheaper = closest(question, cheaper)
+        closest_cheaper = closest(question, cheaper, baseline)
         if best.middle >= baseline:
             text = _("**At {length}, no variant shown is closer to {reference} than equal weights.**", **values)
             explanation = _("The best, {name}, has {error}.", **values)
@@ -67,11 +67,16 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
     return lines
 
 
-def closest(question: Question, cheaper: Sequence[ErrorPoint]) -> str:
-    """Return which of the variants that are cheaper than softmax has the smallest error; empty without variants."""
+def closest(question: Question, cheaper: Sequence[ErrorPoint], baseline: float) -> str:
+    """Return which of the variants that are cheaper than softmax has the smallest error; empty without variants.
+
+    If its error is not smaller than that of equal weights (``baseline``), the variant is not named.
+    """
     if not cheaper:
         return ""
     best = min(cheaper, key=lambda p: p.middle)
+    if best.middle >= baseline:
+        return _("No variant shown that is cheaper than softmax is closer to it than equal weights.")
     return _(
         "{name} is the closest variant that is cheaper than softmax, with {error}.",
         name=sentence_name(ac.from_word(best.word)),
@@ -109,11 +114,10 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
     if not found:
         return ""
     return _n(
-        "Up to {most:,} tokens, {names} is almost exact, because its setting is at least as large as the text.",
-        "Up to {most:,} tokens, {names} are almost exact, because their settings are at least as large as the text.",
+        "{names} is almost exact, because its setting is at least as large as the text.",
+        "{names} are almost exact, because their settings are at least as large as the text.",
         n=len(found),
-        most=min(found.values()),
-        names=enumeration(found),
+        names=enumeration(_("{name} (up to {n:,} tokens)", name=name, n=n) for name, n in found.items()),
     )
 
 

@@ -10,17 +10,12 @@ from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
 from attention_core.formatting import percent
-from attention_core.ops.pattern.layouts import BLOCK
 from pages.error.length_words import outgrown_settings
 from pages.error.options import Question
-from pages.error.words import by_reference, is_replacement
+from pages.error.words import is_replacement
 
 NEAR_BASELINE = 0.9
 """Share of the error of equal weights from which an error counts as little better."""
-MIN_LARGER_RATIO = 1.1
-"""Smallest ratio of the size of a variant's output to softmax's at which the text calls the output larger."""
-LENGTH_FACTOR = 10
-"""Multiple of the number of tokens for which the text also gives the cost of the narrowest window."""
 MIN_NEGATIVE_INCREASE = 0.05
 """Smallest increase of the share of negative weights that explains an increase of the error."""
 
@@ -59,13 +54,11 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
         if attention.key == "local" and (
             windows := [p for p in group if p.middle > uniform_errors.get(p.reference, math.inf)]
         ):
-            windows_text = narrow_windows(question, windows)
+            windows_text = narrow_windows(windows)
         if attention.key == "nystrom":
             landmarks = more_landmarks(question, group)
-    sentences = (explanation, replacements, landmarks, block_cost(question, points))
-    worse = worse_than_mean(question, points)
     near = near_equal_weights(question, points)
-    return [sentence for sentence in (*sentences, near, windows_text, worse) if sentence]
+    return [sentence for sentence in (explanation, replacements, landmarks, near, windows_text) if sentence]
 
 
 def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
@@ -80,8 +73,8 @@ def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
     if not near:
         return ""
     return _n(
-        "{names} is little better than equal weights ({zero}).",
-        "{names} are little better than equal weights ({zero}).",
+        "{names} is not clearly better than equal weights ({zero}).",
+        "{names} are not clearly better than equal weights ({zero}).",
         n=len(near),
         names=enumeration(
             _("{name} ({error})", name=name, error=question.format_error(error)) for name, error in near.items()
@@ -90,84 +83,21 @@ def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
     )
 
 
-def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
-    """Return what the narrowest window of Local costs, and why.
-
-    Return "" if the axis is not the counted cost, or if a wider window is cheaper.
-    """
-    softmax = next((p for p in points if p.word == REFERENCE), None)
-    window_points = [p for attention, group in question.by_variant(points) if attention.key == "local" for p in group]
-    if softmax is None or not window_points or (question.options.against, question.options.price) != ("cost", "count"):
-        return ""
-    narrowest = min(window_points, key=lambda p: p.budget)
-    if not narrowest.mass:  # The text is so short that the window hides nothing.
-        return ""
-    if any(p.multiply_adds < narrowest.multiply_adds for p in window_points):
-        return ""
-    local, longer = ac.from_word(narrowest.word), LENGTH_FACTOR * narrowest.n
-    local_cost, full_cost = (
-        a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
-    )
-    share, later_share = narrowest.multiply_adds / softmax.multiply_adds, local_cost / full_cost
-    return paragraph(
-        _(
-            "**Local needs at least {share} of softmax's multiply-adds**, because it computes whole blocks of "
-            "{block} queries, including pairs outside the window.",
-            share=percent(share),
-            block=getattr(local.params, "columns", 0) or BLOCK,
-        ),
-        _(
-            "In longer texts, this share is smaller: {less} at {longer:,} tokens.",
-            longer=longer,
-            less=percent(later_share),
-        )
-        if later_share < share
-        else "",
-    )
-
-
-def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
-    """Return why these windows have a larger error than equal weights."""
-    # The hidden share ("at least") is rounded down, and the output's size ("up to") is rounded up, so that the text
-    # holds for every window.
+def narrow_windows(windows: Sequence[ErrorPoint]) -> str:
+    """Return which windows have a larger error than equal weights, and the share of the weight that they hide."""
     first = _n(
         "**With window {windows}, Local has a larger error than equal weights.**",
         "**With windows {windows}, Local has a larger error than equal weights.**",
         n=len(windows),
         windows=enumeration(f"{p.value}" for p in windows),
     )
-    if question.options.measure == "output" and min(p.size for p in windows) >= MIN_LARGER_RATIO:
-        size = math.ceil(10 * max(p.size for p in windows)) / 10
-        text = _(
-            "Averaging fewer values cancels less, so Local's output is up to {size:.1f} times as large as softmax's.",
-            size=size,
-        )
-        return paragraph(first, text)
     text = _n(
         "The window hides at least {hidden}% of softmax's weight.",
         "Each window hides at least {hidden}% of softmax's weight.",
         n=len(windows),
-        hidden=math.floor(100 * min(p.mass for p in windows)),
+        hidden=math.floor(100 * min(p.mass for p in windows)),  # rounded down, so that it holds for every window
     )
     return paragraph(first, text)
-
-
-def worse_than_mean(question: Question, points: Sequence[ErrorPoint]) -> str:
-    """Return which variants are worse than uniform attention, except Local, which has a sentence of its own."""
-    names = [
-        _(attention.title)
-        for _reference, comparable, baseline in by_reference(question, points)
-        for attention, group in question.by_variant(comparable)
-        if attention.key != "local" and any(max(baseline, question.rounding_error) < p.middle for p in group)
-    ]
-    if not names:
-        return ""
-    return _n(
-        "At some points of the chart, {names} has a larger error than equal weights.",
-        "At some points of the chart, {names} have a larger error than equal weights.",
-        n=len(names),
-        names=enumeration(names),
-    )
 
 
 def not_approximations(question: Question) -> str:

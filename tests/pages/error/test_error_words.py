@@ -45,7 +45,7 @@ def make_question(*keys, heads=1, causal=False, **options):
 
 def point(middle, variant="local", word="local~window~4", reference="softmax", **more):
     usual = {"setting": "window", "value": 4, "n": 64, "multiply_adds": 9, "floor": None, "floor_kind": ""}
-    usual |= {"low": middle, "high": middle, "mass": 0.5, "size": 1.0, "negative_mass": 0.0}
+    usual |= {"low": middle, "high": middle, "mass": 0.5, "negative_mass": 0.0}
     return ErrorPoint(variant=variant, word=word, reference=reference, middle=middle, **usual | more)
 
 
@@ -420,6 +420,12 @@ def test_the_closest_variant_cheaper_than_softmax_is_named_if_the_best_is_not_ch
     )
     found = full_text(length_words.length_findings(question, points))
     assert f"{text.format(name=FOUR)}62% matrix error. At 64 tokens, equal weights" in found
+    for middle, is_far in ((0.7, True), (0.69, False)):
+        points[1] = replace(points[1], middle=middle)
+        found = full_text(length_words.length_findings(question, points))
+        far = "No variant shown that is cheaper than softmax is closer to it than equal weights. At 64 tokens"
+        assert (far in found) == is_far
+        assert ("is the closest variant" in found) != is_far
     points[0] = replace(points[0], multiply_adds=65535)
     assert "cheaper" not in full_text(length_words.length_findings(question, points))
 
@@ -478,8 +484,16 @@ def test_variants_that_are_almost_exact_up_to_their_setting_are_named(errors, n,
     points += [uniform_point(0.96, n=n[0]), uniform_point(1.0, n=n[1])]
     text = length_words.outgrown_settings(make_question("local"), points)
     assert text == named * (
-        "Up to 4 tokens, Local with window 4 is almost exact, because its setting is at least as large as the text."
+        "Local with window 4 (up to 4 tokens) is almost exact, because its setting is at least as large as the text."
     )
+    topk = [replace(p, variant="topk", word="topk~k~8", value=8) for p in points[:2]]
+    topk += [replace(topk[-1], n=16), uniform_point(1.0, n=16)]
+    topk = [replace(p, middle=0.0 if p.n <= 8 else 0.5) if p.variant == "topk" else p for p in topk]
+    if named:
+        assert length_words.outgrown_settings(make_question("local", "topk"), points + topk) == (
+            "Local with window 4 (up to 4 tokens) and Top-k with k = 8 (up to 8 tokens) are almost exact, because "
+            "their settings are at least as large as the text."
+        )
     assert length_words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
     rounded = [replace(p, middle=1e-6 * p.middle) for p in points]
     assert length_words.outgrown_settings(make_question("local"), rounded) == "", "the errors are only rounding"
@@ -626,39 +640,6 @@ def test_arrows_at_the_ends_of_the_axes_are_explained(y_end, x_end, are_drawn):
     texts = [*filter(None, reading_guide.explain_marks(drawn, None, y_end, x_end))]
     arrows = ["Arrows: lines that continue outside the chart.", "Double-click the chart to show all points."]
     assert texts == arrows * are_drawn
-
-
-def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
-    question = make_question("local", "linear")
-    points = [uniform_point(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
-    assert reasons.worse_than_mean(question, points) == (
-        "At some points of the chart, Linear has a larger error than equal weights."
-    )
-    several = [*points, point(0.6, "topk", "topk")]
-    assert reasons.worse_than_mean(make_question("local", "linear", "topk"), several) == (
-        "At some points of the chart, Linear and Top-k have a larger error than equal weights."
-    )
-    assert reasons.worse_than_mean(question, points[:-1]) == "", "the headline explains Local"
-    rounded = [uniform_point(0.0), point(1e-6, "linear", "linear")]
-    assert reasons.worse_than_mean(question, rounded) == "", "the errors are only rounding"
-    softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
-    windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
-    assert reasons.block_cost(make_question("local", against="cost"), [softmax, *windows]) == (
-        "**Local needs at least 30% of softmax's multiply-adds**, because it computes whole blocks of 32 queries, "
-        "including pairs outside the window. In longer texts, this share is smaller: 5.3% at 640 tokens."
-    )
-    # All of 3 tokens and all of 30 are in one block.
-    short = [replace(each, n=3, multiply_adds=200) for each in (softmax, *windows)]
-    assert "In longer texts" not in reasons.block_cost(make_question("local", against="cost"), short)
-    cheaper = [softmax, windows[1], replace(windows[0], multiply_adds=59)]
-    assert reasons.block_cost(make_question("local", against="cost"), cheaper) == "", "a wider window is cheaper"
-    hides_nothing = [softmax, *(replace(each, mass=0.0) for each in windows)]
-    assert reasons.block_cost(make_question("local", against="cost"), hides_nothing) == ""
-    assert reasons.block_cost(make_question("local", against="cost"), windows) == "", "softmax is not computed yet"
-    assert reasons.block_cost(make_question("linear", against="cost"), [softmax]) == ""
-    assert reasons.block_cost(make_question("local", against="budget"), [softmax, *windows]) == ""
-    assert reasons.block_cost(make_question("local", against="cost", price="ms"), [softmax, *windows]) == ""
-    assert ac.get("local", window=4).cost(64, 8).multiply_adds > 2 * 8 * 64 * 9, "9 pairs a query, d = 8, two products"
 
 
 @pytest.mark.parametrize(
@@ -949,30 +930,22 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
     assert doublings([sweep.curve(question, question.attentions[0], [point(1)] * len(xs), xs, name="A")]) == stops
 
 
-@pytest.mark.parametrize(
-    ("measure", "size", "cause"),
-    [
-        (
-            "output",
-            1.1,
-            "Averaging fewer values cancels less, so Local's output is up to 1.9 times as large as softmax's.",
-        ),
-        ("output", 1.09, "Each window hides at least 55% of softmax's weight."),
-        ("mass", 1.1, "Each window hides at least 55% of softmax's weight."),
-    ],
-)
-def test_a_window_worse_than_the_mean_hides_weight_or_makes_the_output_larger(measure, size, cause):
-    narrow = point(0.9, word="local~window~1", value=1, mass=0.869, size=1.81)
-    wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
-    points = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
-    expected = f"**With windows 1 and 2, Local has a larger error than equal weights.** {cause}"
+@pytest.mark.parametrize("measure", ["output", "matrix"])
+def test_windows_worse_than_the_mean_are_named_with_the_weight_that_they_hide(measure):
+    narrow = point(0.9, word="local~window~1", value=1, mass=0.869)
+    wider = point(0.81, word="local~window~2", value=2, mass=0.559)
+    points = [point(0.8, word="local~window~4", mass=0.4), wider, narrow]
+    expected = (
+        "**With windows 1 and 2, Local has a larger error than equal weights.** Each window hides at least 55% of "
+        "softmax's weight."
+    )
     for axis, explained in (("cost", expected), ("budget", expected), ("length", "")):
         question = make_question("local", measure=measure, against=axis)
         assert reasons.reasons(question, [*points, uniform_point(0.8)]) == [explained] * bool(explained)
         with_finding = reasons.reasons(question, [*points, uniform_point(0.8)], "Cause.")
         assert with_finding == ["Cause.", *[explained] * bool(explained)]
         hardly = point(0.75, word="local", value=16)
-        near = "Local with window 16 (75%) is little better than equal weights (80%)."
+        near = "Local with window 16 (75%) is not clearly better than equal weights (80%)."
         texts = ["Cause.", near, expected] if explained else ["Cause."]
         assert reasons.reasons(question, [*points, hardly, uniform_point(0.8)], "Cause.") == texts
     [alone] = reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)])
@@ -988,8 +961,8 @@ def test_a_window_worse_than_the_mean_hides_weight_or_makes_the_output_larger(me
     ("window", "linear", "expected"),
     [
         (0.7199, 0.8, ""),
-        (0.7201, 0.8, "Local with window 16 (72%) is little better than equal weights (80%)."),
-        (0.7201, 0.799, "Local with window 16 (72%) and Linear (80%) are little better than equal weights (80%)."),
+        (0.7201, 0.8, "Local with window 16 (72%) is not clearly better than equal weights (80%)."),
+        (0.7201, 0.799, "Local with window 16 (72%) and Linear (80%) are not clearly better than equal weights (80%)."),
     ],
 )
 def test_variants_hardly_better_than_equal_weights_at_their_current_settings_are_named(window, linear, expected):
@@ -1065,4 +1038,32 @@ def test_the_view_by_setting_marks_the_named_and_the_current_setting():
     assert budget.key(question, [uniform_point(0.8), *points])[-1].startswith(
         "The star marks the cheapest setting with"
     )
-    assert budget.key(question, [uniform_point(0.1), *points])[-1] == "", "no cheaper setting halves this error"
+    far = [uniform_point(0.1), *points]
+    assert budget.key(question, far)[-1] == "", "no cheaper setting halves this error"
+    assert budget.lines(question, far)[-1].star_index is None
+
+
+@pytest.mark.parametrize(("key", "has_bound"), [("linear", False), ("local", True)])
+def test_the_dashes_are_explained_only_if_a_lower_bound_is_drawn(key, has_bound):
+    question, points = make_question(key, against="budget", measure="matrix"), [point(0.5, key, key, floor=0.3)]
+    assert any("lower bound" in line.name for line in budget.lines(question, points)) == has_bound
+    assert ("Dashed: " in " ".join(budget.key(question, points))) == has_bound
+
+
+@pytest.mark.parametrize(
+    ("spent", "times", "words"),
+    [
+        ((131072, 131073), None, ""),
+        ((131073, 131073), None, "Local is outside the chart, because it costs more than 2 times as much as softmax."),
+        ((9, 9), {"softmax": 1.0, "local~window~4": 2.1, "local~window~8": 2.0}, ""),
+        (
+            (9, 9),
+            {"softmax": 1.0, "local~window~4": 2.1, "local~window~8": 2.1, "linear": 2.1},
+            "Linear and Local are outside the chart, because they cost more than 2 times as much as softmax.",
+        ),
+    ],
+)
+def test_variants_beyond_the_axis_of_costs_are_named(spent, times, words):
+    points = [point(0.5, multiply_adds=spent[0]), point(0.4, word="local~window~8", multiply_adds=spent[1])]
+    points.append(point(0.5, "linear", "linear"))
+    assert cost.undrawn_variants(make_question("linear", "local"), points, times) == words
