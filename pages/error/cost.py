@@ -61,11 +61,10 @@ def undrawn_variants(question: Question, points: Sequence[ErrorPoint], times: Ma
     if not names:
         return ""
     return _n(
-        "{names} is outside the chart, because it costs more than {end} times as much as softmax.",
-        "{names} are outside the chart, because they cost more than {end} times as much as softmax.",
+        "{names} is outside the chart, because it costs more than twice as much as softmax.",
+        "{names} are outside the chart, because they cost more than twice as much as softmax.",
         n=len(names),
         names=enumeration(names),
-        end=words.AXIS_END_RATIO,
     )
 
 

@@ -13,7 +13,10 @@ from pages.error.options import ROUNDING_ERROR, Question
 CHEAP_SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
 AXIS_END_RATIO = 2
-"""Right end of the axis of costs, as a multiple of softmax's cost. Beyond it, names would be far from their lines."""
+"""Right end of the axis of costs, as a multiple of softmax's cost. Beyond it, names would be far from their lines.
+
+The sentences say “twice”.
+"""
 
 
 def is_replacement(attention: ac.Attention) -> bool:

@@ -1054,12 +1054,12 @@ def test_the_dashes_are_explained_only_if_a_lower_bound_is_drawn(key, has_bound)
     ("spent", "times", "words"),
     [
         ((131072, 131073), None, ""),
-        ((131073, 131073), None, "Local is outside the chart, because it costs more than 2 times as much as softmax."),
+        ((131073, 131073), None, "Local is outside the chart, because it costs more than twice as much as softmax."),
         ((9, 9), {"softmax": 1.0, "local~window~4": 2.1, "local~window~8": 2.0}, ""),
         (
             (9, 9),
             {"softmax": 1.0, "local~window~4": 2.1, "local~window~8": 2.1, "linear": 2.1},
-            "Linear and Local are outside the chart, because they cost more than 2 times as much as softmax.",
+            "Linear and Local are outside the chart, because they cost more than twice as much as softmax.",
         ),
     ],
 )
