@@ -26,7 +26,7 @@ from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import format_interpolated, memory
+from attention_core.formatting import format_interpolated, memory, number
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
@@ -41,6 +41,8 @@ MAX_GROUPS = 4
 """Largest number of groups of constant memories in the chart."""
 MIN_GAP = 1.5
 """Smallest ratio of the sizes of two successive memories that belong to different groups."""
+UNITS = {"MiB": KIB, "KiB": 1.0, "B": 1 / KIB}
+"""Units of memory in KiB, the largest first."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
 SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
@@ -215,8 +217,9 @@ def constant_line(group: Sequence[MemoryRow]) -> Curve:
         names = _("{name}, {n} more", name=_(ac.from_word(rows[0].variant).title), n=n)
     else:
         names = label(ac.from_word(rows[0].variant))
-    ends = list(dict.fromkeys(memory(KIB * size) for size in (low, high)))
-    extent = ends[0] if len(ends) == 1 else _("{low} to {high}", low=ends[0], high=ends[1])
+    scale, unit = next((scale, unit) for unit, scale in UNITS.items() if high >= scale)
+    least, most = (number(size / scale, 3) for size in (low, high))
+    extent = f"{most} {unit}" if least == most else _("{low} to {high}", low=least, high=f"{most} {unit}")
     return Curve(
         group_name(rows),
         TOKEN_COUNTS,

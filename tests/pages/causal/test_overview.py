@@ -106,11 +106,13 @@ def test_a_group_of_constant_memories_has_the_line_of_its_best_known_variant_and
     assert line.name == "Linear, Gated linear and Cosine"
     assert (line.y[0], line.low[0], line.high[0]) == (2, 1000 / 2**10, 3)
     assert line.notes[0] == "Linear: 2.0 KiB<br>Gated linear: 1000 B<br>Cosine: 3.0 KiB"
-    assert line.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 2 more: 1000 B to 3.0 KiB"
+    assert line.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 2 more: 0.977 to 3 KiB"
     alone = constant_line(constant(longformer=2048))
-    assert alone.label.replace("\N{NO-BREAK SPACE}", " ") == "Longformer · window 8: 2.0 KiB"
+    assert alone.label.replace("\N{NO-BREAK SPACE}", " ") == "Longformer · window 8: 2 KiB"
     large = constant_line(constant(linear=272656384, gla=272664576))
-    assert large.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 1 more: 260.0 MiB"
+    assert large.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 1 more: 260 MiB"
+    small = constant_line(constant(linear=16, gla=80))
+    assert small.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 1 more: 16 to 80 B"
 
 
 def test_a_group_is_named_by_its_best_known_variants():
