@@ -272,7 +272,9 @@ def mask_effects(series: Sequence[Series]) -> str:
         own_series = next((other for other in series if line.masked and other.word == line.masked.plain.word), None)
         both = {r.n: r for r in own_series.ratios} if own_series else {}
         common = [r for r in line.ratios if r.n in both]
-        if line.masked and own_series and common and line.run.spec.rounds >= MIN_ROUNDS:
+        if not (line.masked and own_series and common):
+            continue
+        if next(len(point.ms) for point in line.points if point.n == common[-1].n) >= MIN_ROUNDS:
             return mask_effect(own_series.name, _(MASK_FORMS[line.masked.form]), common[-1], both[common[-1].n])
     return ""
 

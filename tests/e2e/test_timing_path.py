@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 
 SO_FAR = re.compile("Incomplete run")
 TINY = "variants=softmax&variants=local&variants=linear&t_heads=2&t_d=8"
+LONG = "variants=softmax&variants=local&variants=linear&t_heads=8&t_d=64"
+"""Settings with which a run does not end before it is stopped twice."""
 
 
 def test_the_recorded_run_is_shown_and_a_live_run_is_stopped_saved_and_loaded(page, server, tmp_path):
@@ -68,7 +70,7 @@ def test_a_run_has_one_stop_button_and_a_lost_connection_is_shown(newly_opened, 
             sockets.append(socket)
 
     page.route_web_socket(re.compile("_stcore/stream"), connect)
-    visit(page, f"{server}/timing?{TINY}&t_from=256&t_to=8192&t_rounds=25")
+    visit(page, f"{server}/timing?{LONG}&t_from=256&t_to=8192&t_rounds=25")
     press(page, "Measure on this server")
     expect(page.get_by_text("samples · about").first).to_be_visible()
     expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # The page shows that something is running.

@@ -366,8 +366,8 @@ def test_a_mask_is_compared_with_its_variants_algorithm_at_the_longest_common_le
     assert text.endswith("skips hidden pairs, takes 0.5 times softmax's time.")
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
     assert "At 16 tokens" in mask_effects([shorter, line(word)])
-    two = [line(each, run=replace(RUN, spec=replace(RUN.spec, rounds=2))) for each in ("local", word)]
-    assert mask_effects(two) == "", "two rounds differ by chance"
+    two = [replace(point, ms=point.ms[:2]) for point in line(word).points]
+    assert mask_effects([line("local"), line(word, points=two)]) == "", "two rounds differ by chance"
 
 
 def test_no_mask_effect_without_a_mask_and_its_variant():
