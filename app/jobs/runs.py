@@ -276,7 +276,8 @@ def run_on_button(
         on_click=stop if is_running else _start,
         args=(key,) if is_running else (key, request),
     )
-    continue_button, bar, chart = row.empty(), row.empty(), st.empty() if draw else None
+    # The bar replaces the button “Continue”. A second element would move the button “Stop” while it disappears.
+    bar_or_button, chart = row.empty(), st.empty() if draw else None
 
     def show(shown_run: Run[RowT] | None, version: int | str) -> None:
         if draw and chart:
@@ -287,11 +288,11 @@ def run_on_button(
         if not run.rows:
             show(last_run(key), "before")  # The previous run stays on screen until this run has a result.
         rows, status_text = run.rows, partial(progress, run)
-        bar.progress(*status_text())
+        bar_or_button.progress(*status_text())
 
         def wait(status: TaskStatus) -> None:
             share, text = status_text()
-            bar.progress(share, queue_text(status) or text)
+            bar_or_button.progress(share, queue_text(status) or text)
 
         try:
             with closing(dispatch.run_ready(experiment, partial(next_tasks, rows), on_status_change(wait))) as outcomes:
@@ -299,7 +300,7 @@ def run_on_button(
                     run,
                     rows,
                     outcomes,
-                    report=lambda done: bar.progress(*status_text()),
+                    report=lambda done: bar_or_button.progress(*status_text()),
                     draw=partial(show, run),
                     start=run.done_count,
                 )
@@ -310,7 +311,7 @@ def run_on_button(
         st.rerun()
     if run is not None and run.request == request:
         if run.rows and not run.is_complete:
-            continue_button.button(
+            bar_or_button.button(
                 _("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_continue_run, args=(key,)
             )
         if run.error:

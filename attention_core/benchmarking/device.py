@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,9 +56,14 @@ def stamp(device: str, date: datetime | None = None) -> Stamp:
     )
 
 
+FILLERS = re.compile(r"\((?:R|TM)\)|\b(?:CPU|Processor)\b|@.*")
+"""Parts of a processor's name that do not identify it: trademarks, the word for a processor, and its frequency."""
+
+
 def cpu_model() -> str:
-    """Return the processor's name as reported by the operating system."""
+    """Return the processor's name as reported by the operating system, without ``FILLERS``."""
     file = Path("/proc/cpuinfo")
     lines = file.read_text(errors="replace").splitlines() if file.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, "") or platform.processor() or platform.machine() or "unknown"
+    name = next(names, "") or platform.processor() or platform.machine()
+    return " ".join(FILLERS.sub(" ", name).split()) or "unknown"

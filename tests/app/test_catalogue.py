@@ -67,7 +67,7 @@ DATA = {
     "MiniLM-L6",
     "SmolLM2-135M",
     "AMD EPYC",
-    "Intel(R) Xeon(R) Processor",
+    "Intel Xeon",
     "NVIDIA H200",
     "bfloat16",
     "float32",

@@ -189,3 +189,19 @@ def test_a_stamp_describes_this_machine():
     assert here.cores >= 1
     assert here.date.startswith("20")
     assert here.date.endswith("Z")
+
+
+@pytest.mark.parametrize(
+    ("reported", "name"),
+    [
+        ("Intel(R) Xeon(R) Processor", "Intel Xeon"),
+        ("Intel(R) Xeon(R) CPU @ 2.20GHz", "Intel Xeon"),
+        ("AMD EPYC 7B13 64-Core Processor", "AMD EPYC 7B13 64-Core"),
+        ("Processor", "unknown"),
+    ],
+)
+def test_a_processor_is_named_without_trademarks_and_frequency(monkeypatch, reported, name):
+    lines = f"processor\t: 0\nmodel name\t: {reported}\n"
+    monkeypatch.setattr("attention_core.benchmarking.device.Path.exists", lambda path: True)
+    monkeypatch.setattr("attention_core.benchmarking.device.Path.read_text", lambda path, errors: lines)
+    assert cpu_model() == name
