@@ -71,7 +71,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
         listed = enumeration(_("{name} ({result})", name=name, result=percent(share)) for share, name in named)
         text = _(finding, **values, most=percent(THRESHOLD), names=listed)
     else:
-        # The variants that failed even the tests of training are not the news.
+        # Variants that did not learn the task are left out, because they have no accuracy to lose.
         learned = {escape_markdown(outcome.name_in_sentence) for outcome, _share in hardest if outcome.learned_at}
         is_by_learned = by == "items" and {name for _share, name in able} < learned
         losing = [
