@@ -133,6 +133,26 @@ def test_everything_works_from_the_keyboard(page, boards):
     expect(page.locator(".tip")).to_be_hidden()
 
 
+def test_a_page_that_scrolls_under_a_resting_mouse_keeps_the_cell_that_a_key_chose(page, boards):
+    page.set_viewport_size({"width": 1000, "height": 400})
+    shown = open_board(page, boards)
+    point_at(plot(page, 0), 0.5, 0.5)
+    page.get_by_role("application").first.focus()
+    page.keyboard.press("Home")
+    expect(shown).to_have_attribute("data-cell", re.compile(",0$"))
+    chosen = cell(shown)
+    scrolled = "const page = document.querySelector('[data-testid=stMain]'); page.scrollTop += {}; [page.scrollTop]"
+    assert page.evaluate(scrolled.format(2000)) != [0]
+    page.wait_for_timeout(400)
+    expect(page.locator(".live").first).to_contain_text(f"query {chosen[0]} “t{chosen[0]}” → key 0")
+    assert cell(shown) == chosen
+    assert page.evaluate(scrolled.format(-2000)) == [0]
+    page.wait_for_timeout(400)
+    assert cell(shown) == chosen, "the mouse is on another cell, but did not move"
+    point_at(plot(page, 0), 0.7, 0.7)
+    expect(shown).not_to_have_attribute("data-cell", f"{chosen[0]},{chosen[1]}")
+
+
 def test_keys_move_between_matrices_of_any_shape(page, boards):
     shown = open_board(page, boards, "case=narrow")
     page.get_by_role("application").first.focus()

@@ -36,13 +36,24 @@ export function settingsIcon() {
   return icon;
 }
 
+const HOVER = ["pointermove", "pointerover", "pointerleave"];
+
 /**
  * Return a function that listens to an element's events until the signal aborts.
+ *
+ * If the page moves under a resting mouse, the browser sends events of the pointer too. After a key was pressed on the
+ * element, such events are ignored until the mouse really moves over it: otherwise they would remove what the key chose.
  * @param {HTMLElement} element
  * @param {AbortSignal} signal
  * @returns {<Type extends keyof HTMLElementEventMap>(type: Type, act: (event: HTMLElementEventMap[Type]) => void, options?: AddEventListenerOptions) => void}
  */
-export const listenTo = (element, signal) => (type, act, options) => element.addEventListener(type, act, { signal, ...options });
+export function listenTo(element, signal) {
+  let usesKeys = false;
+  element.addEventListener("keydown", () => (usesKeys = true), { signal });
+  element.addEventListener("pointermove", ({ movementX, movementY }) => (usesKeys &&= !movementX && !movementY), { signal });
+  return (type, act, options) =>
+    element.addEventListener(type, (event) => !(usesKeys && HOVER.includes(type)) && act(event), { signal, ...options });
+}
 
 /**
  * Return the number in a data attribute of the element that contains a target; null outside such elements.

@@ -55,12 +55,12 @@ export class Strips {
     host.append(this.root);
     this.listeners = new AbortController();
     const { signal } = this.listeners;
-    const on = listenTo(this.list, signal);
+    const on = listenTo(this.root, signal);
     on("pointermove", (event) => this.setWord(readIndex(event.target, "j")));
     on("pointerleave", () => this.setWord(null));
     on("click", (event) => this.click(event));
-    this.root.addEventListener("keydown", (event) => this.handleKey(event), { signal });
-    this.root.addEventListener("blur", () => this.setWord(null), { signal });
+    on("keydown", (event) => this.handleKey(event));
+    on("blur", () => this.setWord(null));
     const onPainted = (/** @type {Event} */ event) => {
       if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.version !== this.paintedVersion) this.schedule();
     };
