@@ -160,7 +160,7 @@ def _draw_header(key: str, page: Page[object], subtitle: str | None) -> None:
 
 
 def _share(key: str) -> None:
-    """Draw the link to the current screen, a list of what it omits, and the options for presenting and lessons."""
+    """Draw the link to the current screen, what it omits, and the options for pictures, presenting and lessons."""
     kind = discover()[key].input_kind(SharedOptions.current())
     if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
@@ -170,5 +170,6 @@ def _share(key: str) -> None:
             st.info(_("The link and a reload open only the first {n:,} characters of this long text.", n=kept))
     address = (st.context.url or "").split("?")[0]  # Outside a browser, for example in a test, there is no URL.
     st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)
+    SharedOptions.picture.draw()
     LessonOptions.present.draw()
     add_button.show(key)

@@ -22,11 +22,6 @@ NAME = "attention_lab_chart"
 """Name of the component that receives a figure. ``app/page_script/charts/chart.js`` draws it."""
 
 
-def draw_format_choice() -> None:
-    """Draw the choice of the picture format, which applies to all pages; a page shows it once, next to its figures."""
-    SharedOptions.picture.draw()
-
-
 def is_narrow() -> bool:
     """Return whether the visitor's screen is too narrow for names next to lines."""
     return bool(st.session_state.get(NARROW))

@@ -14,7 +14,7 @@ from app.figures.lines.curve import Curve
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.controls import Options, choice, int_choice, multiselect, switch
-from app.ui import chart, export, input_panel, palette
+from app.ui import export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
@@ -144,7 +144,6 @@ def _show_curve_options() -> None:
     FadingOptions.decays.draw(format_func="{:g}".format)
     FadingOptions.feature_map.draw()
     FadingOptions.log.draw(width="content")
-    chart.draw_format_choice()
 
 
 def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:

@@ -14,7 +14,7 @@ from app.figures.lines.curve import Curve
 from app.figures.theme import separate_colours
 from app.jobs import dispatch
 from app.jobs.timing_runs import run_on_machine
-from app.ui import chart, export, input_panel, palette
+from app.ui import export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
@@ -162,9 +162,7 @@ def _draw_times(
     if len(lines) > 1:
         st.markdown(time_details(lines))
     if key.endswith("end"):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            chart.draw_format_choice()
-            export.download(_("Numbers (CSV)"), lambda: _csv(rows, lines), "generation.csv")
+        export.download(_("Numbers (CSV)"), lambda: _csv(rows, lines), "generation.csv")
     return lines
 
 

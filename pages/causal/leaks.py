@@ -72,7 +72,6 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     lazy_expander(_("All replaced tokens"), partial(_draw_maps, influences, t, labels), key="causal.maps")
     _explain()
     _export(influences, labels, chosen)
-    chart.draw_format_choice()
 
 
 def scope(chosen: ChosenInput) -> Scope:

@@ -104,9 +104,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
             d=d,
         )
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chart.draw_format_choice()
-        export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), "causal-variants.csv")
+    export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), "causal-variants.csv")
 
 
 def scope(chosen: ChosenInput) -> Scope:

@@ -10,7 +10,7 @@ import attention_core as ac
 from app.jobs import runs
 from app.state.controls import Options, choice, selection
 from app.state.session import SharedOptions
-from app.ui import chart, export, input_panel
+from app.ui import export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
@@ -63,8 +63,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     )
     gradients, algorithms = gradient.show(chosen, headline), _algorithms(chosen)
     _explain()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chart.draw_format_choice()
+    with st.container(horizontal=True):
         if algorithms:
             export.download(_("Algorithms (CSV)"), lambda: export.rows_to_csv(algorithms), "causal-algorithms.csv")
         if gradients:

@@ -61,7 +61,6 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
         if claim.place:
             _show_page_link(claim.place.with_numbers(outcome.numbers if outcome else {}))
         if judged:
-            chart.draw_format_choice()
             export.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")
         if judged and task.timed:
             st.button(

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.figures.lines.curve import Curve
 from app.state import presets
 from app.state.session import SharedOptions
-from app.ui import chart, export, sweep
+from app.ui import export, sweep
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.finding import Finding, Lines, text_above, text_below, to_lines
@@ -121,7 +121,6 @@ class View(Generic[RowT]):
             show_heads()
             for option in (EntropyOptions.unit, EntropyOptions.line, EntropyOptions.band):
                 option.draw()
-            chart.draw_format_choice()
 
         lazy_popover(_("Settings"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
 

@@ -8,7 +8,7 @@ import streamlit as st
 import attention_core as ac
 from app.state.controls import Options, choice, selection, switch
 from app.state.session import REFERENCE, SharedOptions
-from app.ui import chart, variant_picker
+from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _
@@ -121,7 +121,6 @@ def show_options() -> None:
         if ErrorOptions.against.value == "cost":
             ErrorOptions.price.draw()
         ErrorOptions.log.draw()
-        chart.draw_format_choice()
 
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls.error"):
         ErrorOptions.against.draw()

@@ -6,7 +6,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.ui import about, chart, export
+from app.ui import about, export
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _
@@ -21,7 +21,6 @@ def show(data: HeadData, chosen: ChosenInput) -> None:
 
 
 def _show_files(data: HeadData) -> None:
-    chart.draw_format_choice()
     with st.container(horizontal=True):
         parts = partial(_parts, data.source, data.attention, data.head, causal=data.causal)
         export.download(_("All intermediate results (NPZ)"), parts, f"{data.attention.key}-inside.npz")

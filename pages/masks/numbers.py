@@ -12,7 +12,7 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import MatrixView
-from app.ui import chart, export
+from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import label
@@ -132,7 +132,6 @@ def show_downloads(masks: Masks, stack: Sequence[ac.Attention]) -> None:
             _("Numbers (CSV)"), lambda: export.to_csv(list(rows[0]), [list(row.values()) for row in rows]), "masks.csv"
         )
         export.download(_("Masks (NPZ)"), partial(_masks_file, masks.view, tuple(masks.patterns)), "masks.npz")
-    chart.draw_format_choice()
     export.draw_snippet(
         "import attention_core as ac\nfrom attention_core.analysis.masks.pattern import pattern\n"
         "from attention_core.analysis.masks.stack import reach\n\n"

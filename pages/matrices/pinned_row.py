@@ -104,7 +104,6 @@ def show_bars(comparison: Comparison) -> None:
         name="pinned-row",
         alt=_("One bar chart per variant: {unit} of query {row} on each key", unit=comparison.unit, row=comparison.row),
     )
-    chart.draw_format_choice()
 
 
 def _set_row() -> None:

@@ -196,5 +196,4 @@ CONTINUATION = View(
     draw=_draw,
     notes=_notes,
     file="continuation.csv",
-    has_charts=False,
 )

@@ -181,4 +181,4 @@ def other_ratios(question: Question, word: str) -> list[float]:
     return ratios
 
 
-READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=measured_text, has_charts=False)
+READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=measured_text)

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import dispatch, runs
-from app.ui import chart, export
+from app.ui import export
 from app.words.finding import Lines, text_above, text_below, to_lines
 from app.words.i18n import _, paragraph
 from attention_core.experiments import continuation, swap
@@ -34,7 +34,6 @@ class View(Generic[RowT]):
         draw: draws the rows so far; its last argument is a prefix for the keys of elements.
         notes: returns the caption below the drawing.
         file: name of the CSV file with the rows, which visitors can download.
-        has_charts: whether the view has charts, which visitors can download as pictures.
     """
 
     experiment: str = "swap"
@@ -44,7 +43,6 @@ class View(Generic[RowT]):
     draw: Callable[[Question, Sequence[RowT], str], None]
     notes: Callable[[Question, Sequence[RowT]], str]
     file: str = "model.csv"
-    has_charts: bool = True
 
     def _findings(self, question: Question, rows: Sequence[RowT]) -> Lines:
         return to_lines(self.describe(question, rows))
@@ -83,10 +81,7 @@ class View(Generic[RowT]):
             height=HEIGHT,
         )
         if rows:
-            with st.container(horizontal=True, vertical_alignment="bottom"):
-                export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), self.file)
-                if self.has_charts:
-                    chart.draw_format_choice()
+            export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), self.file)
         return rows
 
 

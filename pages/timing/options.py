@@ -9,7 +9,6 @@ import attention_core as ac
 from app.state import link_fields
 from app.state.controls import Options, choice, integer, link_only_option, selection, switch
 from app.state.session import SharedOptions, first_variants
-from app.ui import chart
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import C_, N_, _
@@ -135,7 +134,6 @@ def _draw_setup(*, recorded: bool) -> None:
     TimingOptions.dtype.draw()
     _show_masked()
     TimingOptions.form.draw()
-    chart.draw_format_choice()
 
 
 def scope() -> Scope:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from driver import go, links, open_page, visit, ways
+from driver import drawn, go, is_chart, links, message, moved, open_page, visit, ways
 
 import attention_core as ac
 from app.page import discover
@@ -224,3 +224,13 @@ def test_choosing_a_model_sets_the_causal_switch_as_in_training():
 def test_the_causal_page_never_reports_a_missing_mask():
     at = open_app("causal", **SMOL, causal=False)
     assert not [c.value for c in at.caption if "model masks later tokens" in c.value]
+
+
+def test_the_share_form_sets_the_format_of_saved_charts():
+    at = open_page("causal", input="synthetic", n=8, d=4, heads=1, c_view="generation")
+    control = next(each for each in drawn(at) if each.label == "Format of the camera button")
+    for kind in ("png", "svg"):
+        chart = next(each for each in at.get("bidi_component") if is_chart(each))
+        assert message(chart)[0]["file"] == f"generation-time.{kind}"
+        moved(control)
+        at.run()
