@@ -123,8 +123,8 @@ def _contrast(points: Sequence[ErrorPoint], copy_row: CopyRow) -> str:
     if copies.output < fails.output or first.key == second.key:
         return ""
     return _(
-        "**The output error on this text does not predict copying of random tokens: {copies} copies at an error of "
-        "{high}, {fails} hardly copies at {low}.**",
+        "**A smaller output error does not always mean better copying: at {high}, {copies} copies random tokens; at "
+        "{low}, {fails} hardly does.**",
         copies=sentence_name(first),
         fails=sentence_name(second),
         high=percent(copies.output),

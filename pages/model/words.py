@@ -47,13 +47,16 @@ MAX_SENTENCES = 3
 
 
 def describe_effects(original: Score, changed: Sequence[Score]) -> Lines:
-    """Return the findings about how the variants change perplexity and copying, compared with the original model."""
+    """Return the findings about how the variants change perplexity and copying, compared with the original model.
+
+    ``describe_copying`` also explains the changes of copying.
+    """
     test = _(
         "The copying loss (last column) is the mean loss when the model reads {period} random tokens a second time.",
         period=swap.PERIOD,
     )
-    first, *others = _copying_effects(original, changed)
-    copying = [replace(first, explanation=paragraph(test, first.explanation)), *others]
+    first, *others = (replace(each, explanation="") for each in _copying_effects(original, changed))
+    copying = [replace(first, explanation=test), *others]
     if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         low, high = (number(each.perplexity, 3) for each in (least, most))

@@ -131,24 +131,17 @@ def test_a_loss_above_that_of_a_uniform_guess_is_explained(copied, names):
 @pytest.mark.parametrize(
     ("losses", "expected"),
     [
-        (
-            (10, 10),
-            f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{little('A', 'B')}",
-        ),
-        (
-            (10, 10, 10),
-            "**With all 3 variants, the model can hardly copy a token from 95 tokens back.**"
-            f"{TEST}{little('A', 'B', 'C')}",
-        ),
+        ((10, 10), f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}"),
+        ((10, 10, 10), f"**With all 3 variants, the model can hardly copy a token from 95 tokens back.**{TEST}"),
         (
             (10, 5, 1),
-            f"**With A, the model can hardly copy a token from 95 tokens back.**{TEST}{little('A')} **Copying a token "
+            f"**With A, the model can hardly copy a token from 95 tokens back.**{TEST} **Copying a token "
             "from 95 tokens back gets worse with B.** **Copying still works with C (loss 1 nats, 1 in the original "
             "model).**",
         ),
         (
             (10, 1, 10),
-            f"**With A and C, the model can hardly copy a token from 95 tokens back.**{TEST}{little('A', 'C')} "
+            f"**With A and C, the model can hardly copy a token from 95 tokens back.**{TEST} "
             "**Copying still works with B (loss 1 nats, 1 in the original model).**",
         ),
     ],
@@ -164,12 +157,13 @@ def test_many_variants_are_summarised_by_the_best_and_the_worst():
     losses = "The mean loss of a copied token is 10 to 10.5 nats, instead of 1 in the original model."
     assert explained(words.describe_effects, AS_IT_IS, many) == (
         "**On this text, perplexity is lowest with B (20) and highest with C (200).**  \n"
-        f"**With all 4 variants, the model can hardly copy a token from 95 tokens back.**{TEST} {losses}"
+        f"**With all 4 variants, the model can hardly copy a token from 95 tokens back.**{TEST}"
     )
     same = scores(*[(35.1, 10)] * 3, (35.14, 10))
     text = explained(words.describe_effects, AS_IT_IS, same)
     assert "**On this text, perplexity is 35.1 with all 4 variants.**" in text
-    assert "The mean loss of a copied token is 10 nats, instead of 1 in the original model." in text
+    loss = "The mean loss of a copied token is 10 nats, instead of 1 in the original model."
+    assert loss in explained(words.describe_copying, AS_IT_IS, same)
     assert (
         explained(words.describe_copying, AS_IT_IS, many)
         == f"**With all 4 variants, the model can hardly copy a token from 95 tokens back.** {losses}"
@@ -253,23 +247,23 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         "**On this text, perplexity rises with A, from 20 to 40, and rises with B, from 20 to 40.** With A, 61% of the "
         "query–key pairs are hidden, and 80% of the queries do not see the first token. With B, 61% of the query–key "
         "pairs are hidden, but not the first token.  \n"
-        f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{repetition}{cause}"
+        f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}"
     )
-    assert explained(words.describe_effects, AS_IT_IS, [blind, far]).endswith(
-        f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{repetition} With A, "
-        "most queries of a replaced layer cannot attend to the token to copy."
+    failing = "**With both variants, the model can hardly copy a token from 95 tokens back.**"
+    assert explained(words.describe_copying, AS_IT_IS, [blind, sink]) == f"{failing}{repetition}{cause}"
+    assert explained(words.describe_copying, AS_IT_IS, [blind, far]) == (
+        f"{failing}{repetition} With A, most queries of a replaced layer cannot attend to the token to copy."
     )
     assert explained(words.describe_copying, AS_IT_IS, [far]).endswith(" nats).")
     seen = dataclasses.replace(sink, perplexity=22.0)
     for group in ([blind, seen], [seen, blind]):
-        repetition = little(*(each.name for each in group), copied="9.10")
         assert explained(words.describe_effects, AS_IT_IS, group) == (
             "**On this text, perplexity rises with a window of 64 tokens, from 20 to 40.**  \n"
             "**If the first token (an attention sink) replaces the farthest one, it rises only to 22.** "
             "Both variants see at most 65 tokens. With A, these are the query's token and the 64 before it. In many "
             "heads, queries without a relevant key put their weight on "
             "the first token. With A, this token is hidden, so the weight goes to other tokens.  \n"
-            f"**With both variants, the model can hardly copy a token from 95 tokens back.**{TEST}{repetition}{cause}"
+            f"{failing}{TEST}"
         )
     for blind_part, seen_part in (
         ({"window": None}, {"window": None}),
@@ -306,8 +300,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         "**On this text, perplexity rises with A, from 20 to 40, and "
     )
     worse = dataclasses.replace(blind, copied=5.0)
-    assert explained(words.describe_effects, AS_IT_IS, [worse]).endswith(
-        f"**Copying a token from 95 tokens back gets worse with A.**{TEST}{cause}"
+    assert explained(words.describe_copying, AS_IT_IS, [worse]) == (
+        f"**Copying a token from 95 tokens back gets worse with A.**{cause}"
     )
     never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, layers_to_copy=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
@@ -673,11 +667,11 @@ def test_a_variant_that_copies_at_a_larger_error_than_one_that_fails_is_named(wo
     points = [*cloud((1.0,) * 7), ErrorPoint(word=word, output=output, perplexity=9.0, copied=9.5)]
     found = forecast.describe_correlation(points, COPY)
     text = text_above(found)
-    assert ("does not predict copying" in text) == contrast
+    assert ("always mean better copying" in text) == contrast
     if contrast:
         assert text.startswith(
-            "**The output error on this text does not predict copying of random tokens: Local with window 7 copies at "
-            "an error of 600%, Linear hardly copies at 250%.**  \n**Settings with a larger output error"
+            "**A smaller output error does not always mean better copying: at 600%, Local with window 7 copies random "
+            "tokens; at 250%, Linear hardly does.**  \n**Settings with a larger output error"
         )
         assert text_below(found) == (
             "Settings with a larger output error do not reliably have a higher copying loss (Spearman's rank "
@@ -686,7 +680,7 @@ def test_a_variant_that_copies_at_a_larger_error_than_one_that_fails_is_named(wo
         more = [replace(points[0], word=f"local~window~{i + 9}", output=7.0 + i, copied=9.6 + i) for i in range(4)]
         assert "tend to have a higher copying loss" in text_below(forecast.describe_correlation([*points, *more], COPY))
     copying = [replace(p, copied=1.0 + p.output / 10) for p in points]
-    assert "does not predict copying" not in text_above(forecast.describe_correlation(copying, COPY))
+    assert "always mean better copying" not in text_above(forecast.describe_correlation(copying, COPY))
 
 
 def test_display_name():
