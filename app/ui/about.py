@@ -72,8 +72,8 @@ def describe_counts() -> str:
     """Return text that says which multiply-adds are counted."""
     return _(
         "The count includes the multiply-adds of matrix products, attention kernels and distance computations. It "
-        "excludes elementwise functions, exact inverses and decompositions. With a causal mask, queries and keys are "
-        "processed in blocks. For each block of queries, blocks of keys that lie entirely after it are not counted."
+        "excludes elementwise functions, exact inverses and decompositions. Queries and keys are processed in blocks, "
+        "and all pairs of a computed block count, even if the mask forbids some of them."
     )
 
 

@@ -10,7 +10,7 @@ from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention
 from attention_core.benchmarking.run_records import Point, Run
 from attention_core.benchmarking.run_summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.experiments.timing_length import unfinished
-from attention_core.formatting import format_interpolated, number
+from attention_core.formatting import format_interpolated
 
 FASTER = {
     "below": N_("below {n} tokens"),
@@ -21,8 +21,6 @@ FASTER = {
 """Texts for where a variant becomes faster than softmax, by ``Crossing.where``."""
 NEAR_EQUAL = 1.1
 """Largest ratio of two interpolated lengths that one sentence gives as one length."""
-NOISY = 1.2
-"""Ratio of the quartiles of a time ratio above which the length where the ratio becomes 1 counts as rough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,35 +125,16 @@ def faster_finding(series: Sequence[Series]) -> Finding:
 
 
 def rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
-    """Return a note that times were measured in only one round, or that they differ much between rounds.
+    """Return a note that times were measured in only one round; may be empty.
 
-    Return "" if neither is the case, and if no variant becomes faster than softmax, that is, without a group "at" in
-    ``by_kind``.
+    The note is about the lengths from which variants become faster, that is, about the group "at" of ``by_kind``.
     """
-    if "at" not in by_kind:
-        return ""
-    if min(len(point.ms) for point in series[0].points) == 1:
-        return _(
-            "Each time was measured in only one round, so the lengths from which variants are faster than softmax may "
-            "differ in another run."
-        )
-    noise = max(_noise_at_crossing(line.ratios) for line in series if not line.is_reference and not line.masked)
-    if noise < NOISY:
+    if "at" not in by_kind or min(len(point.ms) for point in series[0].points) > 1:
         return ""
     return _(
-        "Lengths with “about” are rough, because the rounds differ: near them, the middle half of the time ratios "
-        "spans a factor of up to {factor}.",
-        factor=number(noise),
+        "Each time was measured in only one round, so the lengths from which variants are faster than softmax may "
+        "differ in another run."
     )
-
-
-def _noise_at_crossing(ratios: Sequence[Ratio]) -> float:
-    """Return the largest ratio of the quartiles at both measured lengths next to the crossing; 1 without a crossing."""
-    found = crossing(ratios)
-    if found is None or found.where != "at":
-        return 1.0
-    before = max(i for i, ratio in enumerate(ratios) if ratio.middle >= 1)
-    return max(ratio.high / ratio.low for ratio in ratios[before : before + 2])
 
 
 def machine_name(series: Series, link: str = "") -> str:

@@ -120,8 +120,7 @@ def main_finding(
             "If the terms are divided by the row sum, λ² cancels, and no weight changes by more than {moved}.", **values
         )
     )
-    by_n = _("If they are divided by n, each weight is multiplied by λ², but the ratios of the weights stay the same.")
-    return Finding(finding, paragraph(text, terms, by_sum, by_n))
+    return Finding(finding, paragraph(text, terms, by_sum))
 
 
 def table(rows: Sequence[HomogeneityRow], measurement: Measurement) -> list[dict[str, object]]:

@@ -107,8 +107,7 @@ def main_finding(
             "grows, and over a larger share of {keys}.**",
             **values,
         )
-    shares = _("Effective keys make up {before} of {keys} at {a:,} tokens and {after} at {b:,} tokens.", **values)
-    return Finding(finding, paragraph(effective_keys_text(values), shares, scaling))
+    return Finding(finding, paragraph(effective_keys_text(values), scaling))
 
 
 def effective_keys_text(values: Mapping[str, Any]) -> str:
@@ -137,14 +136,11 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
     if high <= SAME_RATIO * low:
         return _("**With log n scaling, the number of effective keys stays at about {low}.**", low=number(low))
     if [log_n[n] for n in (min(own), max(own))] == [low, high]:
-        (less, more), (low_text, high_text) = distinct_texts(high / low, growth), distinct_texts(low, high)
+        less, more = distinct_texts(high / low, growth)
         return _(
-            "**With log n scaling, the number of effective keys becomes {less} times as large instead of {more} times "
-            "(from {low} to {high}).**",
+            "**With log n scaling, the number of effective keys becomes {less} times as large, not {more} times.**",
             less=less,
             more=more,
-            low=low_text,
-            high=high_text,
         )
     low_text, high_text = range_texts(low, high)
     return _(

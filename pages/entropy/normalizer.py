@@ -254,7 +254,7 @@ def notes(measurement: Measurement) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
-    heading=N_("Is dividing a row by the text length n the same as dividing by its total?"),
+    heading=N_("Can squared ReLU attention divide by n instead of the row total?"),
     variants=lambda measurement: tuple(LOG_NORMALIZERS),
     describe=describe,
     chart=chart,

@@ -13,12 +13,11 @@ from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from pages.error.options import Question
 
 
-def explain_marks(curves: Sequence[Curve], best: ErrorPoint | None, y_end: float, x_end: float | None) -> list[str]:
-    """Return what the large points, the star and the arrows mean, if drawn.
+def explain_marks(curves: Sequence[Curve], y_end: float, x_end: float | None) -> list[str]:
+    """Return what the large points and the arrows mean, if drawn.
 
     Args:
         curves: the lines.
-        best: the point that the star marks.
         y_end: upper end of the vertical axis.
         x_end: right end of the horizontal axis; None if it shows all points.
     """
@@ -29,9 +28,6 @@ def explain_marks(curves: Sequence[Curve], best: ErrorPoint | None, y_end: float
     return [
         _("Large points: the settings in the buttons above.")
         if any(line.large_index is not None for line in curves)
-        else "",
-        _("Star: {name}.", name=sentence_name(ac.from_word(best.word)))
-        if best and any(line.star_index is not None for line in curves)
         else "",
         _("Arrows: lines that continue outside the chart.") if arrows else "",
         # A phone has no double click.
@@ -97,8 +93,7 @@ def reading_guide(question: Question, points: Sequence[ErrorPoint], view_notes: 
         "200% if the output is the opposite of the reference's.\n"
         "- **Direction error**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
         "**Equal weights** on all allowed keys are a baseline. Their output is the mean of these keys' values.\n\n"
-        "If the input has **special tokens** such as [CLS] and [SEP], they are included here. Matrices leaves them out "
-        "unless you show them, so its shares of negative weights can differ.\n\n"
+        "If the input has **special tokens** such as [CLS] and [SEP], they are included.\n\n"
         "The **lower bounds** apply to the matrix error only. No matrix of rank $m$ is closer to $S$ than the "
         "truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ than the $k$ "
         "largest entries of each row of $S$."

@@ -146,7 +146,7 @@ class View:
         best = self.linked_point(question, points)
         captions = [
             *self.key(question, points),
-            *explain_marks(curves, best, y_end, x_end),
+            *explain_marks(curves, y_end, x_end),
             _("Grey area: costs more than softmax.") if full_cost is not None and chart.is_narrow() else "",
         ]
         if is_drawn and any(captions):

@@ -1,7 +1,6 @@
 """The table of the Matrices page: metrics of each variant's attention matrix and output on the current input."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -10,7 +9,7 @@ from app.jobs import cached
 from app.state.session import REFERENCE
 from app.ui.tables import table
 from app.words.i18n import _, enumeration
-from app.words.labels import label, reference_name, setting_name
+from app.words.labels import label, reference_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.formatting import formatted, number
 from attention_core.metrics import Passport, Ranks
@@ -70,7 +69,6 @@ def show(comparison: Comparison) -> None:
         ranks = {label(a): cached.ranks(comparison.view, a).rank for a in comparison.matrices}
         if text := rank_note(ranks, len(comparison.words)):
             st.caption(text)
-    st.caption(letters_note(comparison.matrices))
     for attention in comparison.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
@@ -80,7 +78,6 @@ def _groups(names: Sequence[str]) -> dict[str, list[str]]:
     """Return the names of rows by the heading of their group, in order, without empty groups."""
     compared = {_(each.label) for each in Passport.columns().values() if each.compared}
     headings = dict.fromkeys((_("reference"), _("output error"), *compared), _("Compared with the reference"))
-    headings |= dict.fromkeys((_("can be causal"), _("time")), _("Use and cost"))
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(headings.get(name, _("Weights")), []).append(name)
@@ -112,29 +109,7 @@ def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | Non
     for record, name, column in sorted(shown, key=lambda metric: not metric[2].compared):
         cells[_(column.label)] = _text(record.cell(name), column.format)
     cells[_("can be causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
-    return cells | {_("time"): _(attention.variant.complexity)}
-
-
-def letters_note(attentions: Iterable[ac.Attention]) -> str:
-    """Return the meaning of each letter in the variants' times."""
-    users: dict[tuple[str, str], list[str]] = {}
-    for attention in attentions:
-        letters = [word for word in re.findall(r"[^\W\d²³]+", attention.variant.complexity) if len(word) == 1]
-        for letter in dict.fromkeys(letters):
-            if letter not in {"n", "d"}:
-                users.setdefault((letter, _meaning(attention, letter)), []).append(_(attention.title))
-    others = (
-        _("{letter} = {meaning} ({names})", letter=letter, meaning=meaning, names=enumeration(dict.fromkeys(names)))
-        for (letter, meaning), names in users.items()
-    )
-    return " · ".join([_("Letters in “time”: n = tokens · d = head size"), *others])
-
-
-def _meaning(attention: ac.Attention, letter: str) -> str:
-    """Return the meaning of a letter in a variant's time, mostly a setting, whose help begins with "Number m of"."""
-    settings = attention.params.settings()
-    names = (setting_name(each.name) for each in settings if re.match(rf"(\w+ ){{1,2}}{letter} ", each.help))
-    return next(names, _("number of pools"))
+    return cells
 
 
 def _text(value: float | str, form: str) -> str:

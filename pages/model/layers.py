@@ -161,9 +161,9 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
 
 
 def _where(points: Sequence[CurvePoint], n: float) -> str:
-    """Return the tested number ``n`` of replaced layers with which something changes, and the last one before it."""
+    """Return between which tested numbers of replaced layers something changes: ``n`` and the last one before it."""
     if before := [point.x for point in points if point.x < n]:
-        return _("with {high} replaced layers, but not with {low}", low=round(max(before)), high=round(n))
+        return _("between {low} and {high} replaced layers", low=round(max(before)), high=round(n))
     return _n("with only {n} replaced layer", "with only {n} replaced layers", n=round(n))
 
 

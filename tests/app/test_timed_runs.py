@@ -199,17 +199,6 @@ def test_a_crossover_has_the_range_in_which_the_order_is_uncertain():
     assert crossing_text(lines[1]).endswith("tokens (up to 32)")
 
 
-@pytest.mark.parametrize(("slowest", "note"), [(8.5, ""), (14.0, "spans a factor of up to 1.4.")])
-def test_lengths_are_called_rough_if_the_times_near_them_vary(slowest, note):
-    softmax = ((1.0,) * 3, (16.0,) * 3, (64.0,) * 3)
-    local = ((2.0, 2.0, 2.0), (8.0, 8.0, slowest), (4.0, 8.0, 16.0))  # the last length is not next to the crossing
-    lines = series({"softmax": softmax, "local": local}, sizes=(16, 64, 256), spec=dataclasses.replace(SPEC, rounds=3))
-    rough = "Lengths with “about” are rough, because the rounds differ: near them, the middle half of the time ratios "
-    assert sentence(lines).endswith(f"softmax is the fastest. {rough}{note}" if note else "softmax is the fastest.")
-    slower = series({"softmax": local, "local": softmax}, sizes=(16, 64, 256))
-    assert "rough" not in sentence(slower), "no variant becomes faster"
-
-
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
     assert "Local is faster than softmax from about 3,200 tokens on" in sentence(lines)

@@ -190,12 +190,7 @@ def perplexity(loss: float) -> float:
 
 
 def notes(spec: TrainSpec, layers: int) -> str:
-    """Return which layers are replaced, on which sequences accuracy and loss are measured, and what perplexity is."""
-    task = TASKS[spec.model.task]
-    if task.key in NEXT_TOKEN_TASKS:
-        measure = _("The perplexity is the exponential of the mean loss per predicted token.")
-    else:
-        measure = _("Perplexity is not defined for this task, because its answers are not the next tokens.")
+    """Return which layers are replaced, where accuracy and loss are measured, and what perplexity is, if shown."""
     return paragraph(
         _(
             "The attention is replaced in {n} of {all} layers, without further training.",
@@ -208,7 +203,9 @@ def notes(spec: TrainSpec, layers: int) -> str:
             n=EVALUATION_SEQUENCES,
             length=spec.length,
         ),
-        measure,
+        _("The perplexity is the exponential of the mean loss per predicted token.")
+        if spec.model.task in NEXT_TOKEN_TASKS
+        else "",
     )
 
 

@@ -365,9 +365,9 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert points(keys)["equal weights on all keys"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = points(keys)["Softmax, log n scaling"].values()
-    between = "(from {} to {}).".format(*distinct_texts(min(scaled), max(scaled)))
-    assert "With log n scaling, the number of effective keys becomes " in spoken(keys)
-    assert between in spoken(keys)
+    factors = distinct_texts(*(max(y) / min(y) for y in (scaled, points(keys)["Softmax"].values())))
+    finding = "With log n scaling, the number of effective keys becomes {} times as large, not {} times."
+    assert finding.format(*factors) in spoken(keys)
     count, share = keys_and_share(points(keys)["Softmax, log n scaling"][128], 128, causal=False)
     table = keys.dataframe[0].value
     assert table["effective keys as a share of all keys, n = 128"].iloc[-1] == share

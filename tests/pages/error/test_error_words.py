@@ -596,18 +596,13 @@ def test_a_plain_chart_has_no_notes():
 
 
 def test_marks_in_the_chart_are_explained():
-    line, large, star = (
-        Curve("a", [1], [0.2]),
-        "Large points: the settings in the buttons above.",
-        "Star: Local with window 4.",
-    )
+    line, large = Curve("a", [1], [0.2]), "Large points: the settings in the buttons above."
     for drawn, texts in (
         ([replace(line, large_index=0)], [large]),
-        ([replace(line, star_index=0)], [star]),
-        ([line, replace(line, star_index=0, large_index=0)], [large, star]),
+        ([line, replace(line, star_index=0, large_index=0)], [large]),
         ([line], []),
     ):
-        assert [*filter(None, reading_guide.explain_marks(drawn, point(0.1), 1.0, None))] == texts
+        assert [*filter(None, reading_guide.explain_marks(drawn, 1.0, None))] == texts
 
 
 @pytest.mark.parametrize("against", ["cost", "budget", "length"])
@@ -637,7 +632,7 @@ def test_infinite_points_are_counted_without_equal_weights(n, begins):
 )
 def test_arrows_at_the_ends_of_the_axes_are_explained(y_end, x_end, are_drawn):
     drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.5])]
-    texts = [*filter(None, reading_guide.explain_marks(drawn, None, y_end, x_end))]
+    texts = [*filter(None, reading_guide.explain_marks(drawn, y_end, x_end))]
     arrows = ["Arrows: lines that continue outside the chart.", "Double-click the chart to show all points."]
     assert texts == arrows * are_drawn
 

@@ -30,7 +30,6 @@ from app.state.session import AUTOMATIC, default_variants
 from app.words.labels import label, sentence_name
 from attention_core.analysis.matrix.informative_query import informative_query, occurs_once
 from pages.matrices import comparison
-from pages.matrices.numbers import letters_note
 from pages.matrices.options import OPENING_ROW, SUBJECT
 
 
@@ -93,7 +92,7 @@ def test_the_table_compares_with_softmax_only_if_another_variant_is_shown():
         for keys in (("softmax",), ("softmax", "local"))
     ]
     assert names[1] - names[0] >= {"matrix error", "output error", "total variation", "KL (nats)", "shared top keys"}
-    assert {"entropy (nats)", "time"} <= names[0] & names[1]
+    assert {"entropy (nats)", "can be causal"} <= names[0] & names[1]
 
 
 @pytest.mark.parametrize(("tokens", "asked", "there"), [(256, False, True), (257, False, False), (257, True, True)])
@@ -251,30 +250,12 @@ def test_the_headline_names_the_closest_variant():
     assert hardly in text
 
 
-def test_the_table_has_causal_and_time_columns_and_notes_hidden_tokens():
+def test_the_table_says_which_variants_can_be_causal():
     at = open_matrices(input="synthetic", n=12, variants=(PLAIN, LOCAL, ac.get("linformer")), special=False)
     table = metrics(at)
     assert table["can be causal"].tolist() == ["yes", "yes", "no"]
-    assert table["time"].tolist() == [a.variant.complexity for a in (PLAIN, LOCAL, ac.get("linformer"))]
     assert "Not drawn" not in settings(at)["texts"]["note"]
     assert ac.variant("reformer").note not in spoken(at, "caption")
-
-
-def test_a_line_below_the_table_explains_the_letters_of_the_times():
-    at = open_matrices(input="synthetic", n=12, variants=(PLAIN, LOCAL, ac.get("sparse"), ac.get("nystrom")))
-    letters = (
-        "Letters in “time”: n = tokens · d = head size · w = window (Local and Sparse) · r = stride (Sparse) · "
-        "m = landmarks (Nyström)"
-    )
-    assert letters in spoken(at, "caption")
-
-
-def test_each_letter_of_a_time_other_than_n_and_d_is_a_setting_except_pyramids():
-    others = [v.key for v in ac.all_variants() if "number of pools" in letters_note([ac.get(v.key)])]
-    assert others == ["pyramid"]
-    assert letters_note([ac.get("sink")]) == (
-        "Letters in “time”: n = tokens · d = head size · w = window (Attention sinks) · s = sinks (Attention sinks)"
-    )
 
 
 def test_the_bars_of_a_pinned_row_are_those_on_the_board():

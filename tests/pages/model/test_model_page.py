@@ -159,8 +159,8 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     # With 1, 2, 4, 8 and 15 layers, the perplexity 10 e^(x/10) first exceeds 15 at 8 layers, and the copying loss
     # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
-    assert "**With Local, over half of the ability to copy is lost with 15 replaced layers, but not with 8.**" in text
-    assert "Local raises perplexity above 1.5 times the original with 8 replaced layers, but not with 4." in text
+    assert "**With Local, over half of the ability to copy is lost between 8 and 15 replaced layers.**" in text
+    assert "Local raises perplexity above 1.5 times the original between 4 and 8 replaced layers." in text
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():

@@ -431,9 +431,9 @@ def test_results_origin():
 
 
 STAYS = " With every tested number of replaced layers, Linear keeps perplexity at most 1.5 times the original."
-EXCEEDS = " Linear raises perplexity above 1.5 times the original with 4 replaced layers, but not with 2."
+EXCEEDS = " Linear raises perplexity above 1.5 times the original between 2 and 4 replaced layers."
 REMAINS = "Linear keeps at least half of the ability to copy with every tested number of replaced layers.**"
-LOST = "With Linear, over half of the ability to copy is lost with 4 replaced layers, but not with 2.**"
+LOST = "With Linear, over half of the ability to copy is lost between 2 and 4 replaced layers.**"
 CONTRAST = "With Linear, the highest perplexity is {} times the original. Yet" + LOST.removeprefix("With Linear,")
 
 
