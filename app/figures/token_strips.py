@@ -124,6 +124,8 @@ def strips(
             x_title,
             automargin=False,
             tickangle=-60,
+            # On a wide screen, plotly would leave out the first token's name, although there is room for it.
+            ticklabeloverflow="hide past div" if narrow else "allow",
             tickvals=list(indices),
             ticktext=[escape_label(labels[i], 9) for i in indices],
         ),

@@ -6,11 +6,11 @@ from dataclasses import replace
 from app.figures.lines.curve import Curve
 from app.figures.theme import GREY
 from app.ui import chart
-from app.words.i18n import N_, _, enumeration
+from app.words.i18n import N_, _
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_gradient import BytesRow
 from attention_core.experiments.causal_modes import MATRIX, CostRow
-from attention_core.formatting import MIB, format_interpolated, number
+from attention_core.formatting import format_interpolated
 from pages.causal.shared import show_lines
 
 HEIGHT = 340
@@ -20,7 +20,7 @@ MAX_NARROW_TICKS = 6
 ALGORITHM_NAMES = {
     "chunked": N_("chunked"),
     "recurrent": N_("recurrent"),
-    "cumsum": N_("cumsum"),
+    "cumsum": N_("state after every token"),
     MATRIX: N_("explicit matrix"),
 }
 """Names of the algorithms on screen."""
@@ -40,15 +40,6 @@ def over_length(rows: Sequence[CostRow | BytesRow], measure: str, unit: float = 
 def cumsum_crossing(points_by_algorithm: Points) -> tuple[float, float] | None:
     """Return the length from which cumsum costs less than the explicit matrix, and the cost there; None if unknown."""
     return causal_modes.crossing(points_by_algorithm.get("cumsum", ()), points_by_algorithm.get(MATRIX, ()))
-
-
-def sizes_text(sizes: Mapping[str, int]) -> str:
-    """Return the bytes of each algorithm in MiB as an enumeration."""
-    return enumeration(
-        _("{algorithm} {size} MiB", algorithm=_(title), size=number(sizes[each] / MIB, 2))
-        for each, title in ALGORITHM_NAMES.items()
-        if each in sizes
-    )
 
 
 def show_costs(points_by_algorithm: Points, unit: str, key: str, *, marks_crossing: bool = False) -> None:
@@ -72,7 +63,10 @@ def show_costs(points_by_algorithm: Points, unit: str, key: str, *, marks_crossi
     ]
     ticks = sorted({x for line in lines for x in line.x})
     if marks_crossing and (crossing := cumsum_crossing(points_by_algorithm)) is not None and crossing[0] > ticks[0]:
-        title = _("from n ≈ {n} on, cumsum costs less than the explicit matrix", n=format_interpolated(crossing[0]))
+        title = _(
+            "from n ≈ {n} on, storing every state costs less than the explicit matrix",
+            n=format_interpolated(crossing[0]),
+        )
         text = f"n ≈ {format_interpolated(crossing[0])}"
         ring = Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True)
         lines.append(replace(ring, name_at_end=False, texts=[text if crossing[0] > 2 * ticks[0] else ""]))

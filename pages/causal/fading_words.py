@@ -14,8 +14,6 @@ from attention_core.variant import SOFTMAX
 
 MIN_SHARE = 1e-5
 """Smallest weight that the sentences give as a number."""
-SIMILAR = 1.25
-"""Largest ratio of two weights that count as about equal."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,48 +40,26 @@ class Line:
 
 
 def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding:
-    """Return the token's median weight in the later half of the rows.
-
-    The headline compares linear attention with equal weights, and names the decay with the smallest weight if this is
-    less than half of equal weights.
-    """
+    """Return the token's median weight in the later half of the rows, with each variant of ``_weights``."""
     n = len(labels)
     if n == 1:
         return Finding(_("The input has only one token, which receives all the weight. Use a longer input."))
     first = max(token, n // 2)
-    weights = {line.word: line.token_weights[first - token :] for line in lines}
-    medians = {word: float(np.median(each)) for word, each in weights.items()}
-    even = float(np.median(1 / np.arange(first + 1, n + 1)))
-    decaying = [line for line in lines if line.law == "factor"]
-    decays = n - first > 1 and min((medians[line.word] for line in decaying), default=even) < even / 2
-    least = _least(decaying, medians) if decays else None
-    linear = next(line for line in lines if line.law == "power")
-    rows = _("In later rows") if n - first > 1 else _("In the last row")
-    values = {"weight": small_percent(medians[SOFTMAX])}
-    compared = paragraph(
-        _linear_text(linear.name, medians[linear.word], even, rows=rows, token=token, label=labels[token]),
-        _("Softmax gives it {weight}.", **values)
-        if least is None
+    weights = _weights(lines, {line.word: float(np.median(line.token_weights[first - token :])) for line in lines})
+    values = {"token": token, "label": escape_markdown(labels[token]), "weights": enumeration(weights)}
+    even = percent(float(np.median(1 / np.arange(first + 1, n + 1))))
+    return Finding(
+        _("**In the last row, token {token} “{label}” receives {weights}.**", **values)
+        if first == n - 1
         else _(
-            "Softmax gives it {weight}, and {name} {least}.",
-            name=in_words(least.name),
-            least=small_percent(medians[least.word]),
+            "**In rows {first} to {last}, token {token} “{label}” receives {weights} (medians).**",
+            first=first,
+            last=n - 1,
             **values,
         ),
-    )
-    low, high = (small_percent(float(each)) for each in (weights[SOFTMAX].min(), weights[SOFTMAX].max()))
-    return Finding(
-        f"**{compared}**",
         paragraph(
+            _("With equal weights, the token would receive {even}.", even=even),
             _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
-            ""
-            if low == high
-            else _(
-                "With softmax, the weight depends on the query: it varies from {low} to {high}.", low=low, high=high
-            ),
-            _("The weights at the top are medians over the rows {first} to {last}.", first=first, last=n - 1)
-            if n - first > 1
-            else "",
         ),
     )
 
@@ -91,35 +67,6 @@ def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> Finding
 def small_percent(weight: float) -> str:
     """Return a weight as a percentage, without powers of ten."""
     return percent(weight) if weight >= MIN_SHARE else _("less than {least}", least=f"{100 * MIN_SHARE:g}%")
-
-
-def _linear_text(name: str, weight: float, even: float, *, rows: str, token: int, label: str) -> str:
-    """Return the weight of a token with linear attention, compared with equal weights."""
-    values = {
-        "rows": rows,
-        "name": name,
-        "token": token,
-        "label": escape_markdown(label),
-        "weight": percent(weight),
-        "even": percent(even),
-    }
-    if weight > SIMILAR * even:
-        return _(
-            "{rows}, {name} gives token {token} “{label}” {weight} of the weight, more than with equal weights "
-            "({even}).",
-            **values,
-        )
-    if weight * SIMILAR < even:
-        return _(
-            "{rows}, {name} gives token {token} “{label}” {weight} of the weight, less than with equal weights "
-            "({even}).",
-            **values,
-        )
-    return _(
-        "{rows}, {name} treats token {token} “{label}” like any other token: it receives {weight} of the weight "
-        "(equal weights: {even}).",
-        **values,
-    )
 
 
 def quarter_text(lines: Sequence[Line], count: int) -> str:

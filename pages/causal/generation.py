@@ -30,15 +30,7 @@ from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
-from pages.causal.generation_times import (
-    HEIGHT,
-    draw_chart,
-    recorded_run,
-    time_details,
-    time_text,
-    timed_lines,
-    timing_origin,
-)
+from pages.causal.generation_times import HEIGHT, draw_chart, recorded_run, time_details, time_text, timed_lines
 from pages.causal.shared import KIB, TICKS, bold, show_lines, size_text, with_settings
 
 MIN_LENGTH, MAX_LENGTH = 64, 16_384
@@ -75,7 +67,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
             spec.dtype,
         )
         shown = run if is_comparable else None
-        lines = _draw_times(attentions, rows, shown, f"causal.generation.{key}", colours, heads=heads, d=d)
+        lines = _draw_times(attentions, rows, shown, f"causal.generation.{key}", colours)
         place.markdown(time_text(lines) or finding.text)
 
     def draw_memory() -> None:
@@ -142,22 +134,10 @@ def _sizes(width: int) -> tuple[int, ...]:
 
 
 def _draw_times(
-    attentions: Sequence[ac.Attention],
-    rows: Sequence[MemoryRow],
-    run: Run | None,
-    key: str,
-    colours: Mapping[int, int],
-    *,
-    heads: int,
-    d: int,
+    attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str, colours: Mapping[int, int]
 ) -> list[Series]:
-    """Draw the times of a run, or of the recorded run without one, and return them.
-
-    ``heads`` and ``d`` are the number and the size of the input's heads.
-    """
+    """Draw the times of a run, or of the recorded run without one, and return them."""
     lines = timed_lines(run or recorded_run(), attentions, colours, live=run is not None)
-    if len(lines) > 1:
-        st.caption(timing_origin(lines[0], heads, d))
     draw_chart(lines, f"{key}.time")
     if len(lines) > 1:
         st.markdown(time_details(lines))

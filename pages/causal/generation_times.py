@@ -10,15 +10,7 @@ from app.jobs import dispatch
 from app.ui import chart, palette
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import axis_title, in_words, label
-from app.words.measured_times import (
-    Series,
-    crossings,
-    machine_name,
-    missing_text,
-    rounds_note,
-    slower_text,
-    stamp_lines,
-)
+from app.words.measured_times import Series, crossings, missing_text, slower_text, stamp_lines
 from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import REFERENCE, crossing, ratios, variant_points
@@ -53,20 +45,6 @@ def timed_lines(
     ]
 
 
-def timing_origin(line: Series, heads: int, d: int) -> str:
-    """Return where times were measured, for how many heads of which size, and the input's heads if they differ."""
-    spec = line.run.spec
-    values = {"machine": machine_name(line), "sizes": _heads_text(spec.heads, spec.head_size)}
-    return paragraph(
-        _("Measured on {machine} with random inputs, {sizes}.", **values)
-        if line.live
-        else _("Recorded on {machine} with random inputs, {sizes}.", **values),
-        ""
-        if (spec.heads, spec.head_size) == (heads, d)
-        else _("The chosen input has {sizes}.", sizes=_heads_text(heads, d)),
-    )
-
-
 def _heads_text(heads: int, d: int) -> str:
     return _n("{n} head of size {d}", "{n} heads of size {d}", n=heads, d=d)
 
@@ -87,7 +65,6 @@ def time_details(lines: Sequence[Series]) -> str:
         slower_text("even", even) if even else "",
         # The headline names a single slower variant next to a faster one. Without both, it says that none is faster.
         slower_text("beyond", slower) if slower and (len(slower) > 1 if faster else even) else "",
-        rounds_note(lines, by_kind),
         missing_text(lines[0].run),
     ).replace("**", "")
 

@@ -23,7 +23,7 @@ from attention_core.experiments.causal_gradient import (
 )
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.formatting import MIB, at_most, number
-from pages.causal.cost_chart import HEIGHT, over_length, show_costs, sizes_text
+from pages.causal.cost_chart import HEIGHT, over_length, show_costs
 from pages.causal.shared import with_settings
 
 MAX_REPORTED_LENGTH = 512
@@ -87,8 +87,8 @@ def gradient_finding(rows: Sequence[BytesRow | DifferenceRow], name: str, d: int
     sizes = {row.algorithm: row.peak_bytes for row in counted if row.n == length}
     return Finding(
         _(
-            "**To train {name}, the n × n matrix takes {ratio} times and cumsum {states} times as much memory as "
-            "chunks of tokens ({n:,} tokens, head size {d}).**",
+            "**To train {name}, the n × n matrix takes {ratio} times as much memory as chunks of tokens ({n:,} tokens, "
+            "head size {d}). Storing the state after every token takes {states} times as much.**",
             name=escape_markdown(name),
             ratio=number(sizes[MATRIX] / sizes[SUMS], 2),
             states=number(sizes[STATES] / sizes[SUMS], 2),
@@ -96,11 +96,11 @@ def gradient_finding(rows: Sequence[BytesRow | DifferenceRow], name: str, d: int
             d=d,
         ),
         paragraph(
-            _("Memory for the gradient at {n:,} tokens: {sizes}.", n=length, sizes=sizes_text(sizes)),
             _(
-                "In chunks, the forward and the backward pass each keep one state. With cumsum, PyTorch's autograd "
-                "stores the state after every token; with the explicit matrix, it stores n × n weights."
+                "In chunks, the forward and the backward pass each keep one state. Without chunks, PyTorch's autograd "
+                "stores the state after every token or, with the explicit matrix, n × n weights."
             ),
+            _("Memory is counted for one head on random inputs, and includes the outputs, which grow with n."),
             agreement,
         ),
     )

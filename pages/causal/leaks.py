@@ -25,7 +25,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown
 from app.words.i18n import sentence as words_of
 from app.words.labels import label, sentence_name, token_options
 from attention_core.analysis.matrix.influence import MAX_TOKENS, ROUNDING, Influence, replaced_tokens
@@ -64,11 +64,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     if len(labels) > 1:
         t = LeaksOptions.token.draw(**token_options(labels))
     _strips(influences, t, labels)
-    if finding.explanation:
-        st.markdown(finding.explanation)
-    if why := reasons(influences):
-        st.caption("  \n".join(why))
-    st.caption(notes(len(labels), chosen.qkv.n, all_heads=chosen.head is None))
+    if text := [*filter(None, [finding.explanation]), *reasons(influences)]:
+        st.markdown("  \n".join(text))
     lazy_expander(_("All replaced tokens"), partial(_draw_maps, influences, t, labels), key="causal.maps")
     _explain()
     _export(influences, labels, chosen)
@@ -170,8 +167,7 @@ def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     st.caption(
         _(
             "Orange: an output before token t changes (a leak). Blue: an output from token t on changes. Grey: "
-            "unchanged. Changes are divided by the root mean square (RMS) of all outputs, and their scale is "
-            "logarithmic."
+            "unchanged."
         )
     )
     figure = strips(
@@ -215,11 +211,7 @@ def changed_outputs(count: int, t: int) -> str:
 def reasons(influences: Influences) -> list[str]:
     """Return why the variants without a causal form can leak."""
     return [
-        _(
-            ":material/water_drop: **{name}** can leak: {reason}",
-            name=sentence_name(a),
-            reason=_(a.variant.causal_reason),
-        )
+        _("**{name}** can leak: {reason}", name=sentence_name(a), reason=_(a.variant.causal_reason))
         for a in influences
         if a.variant.causal_reason
     ]
@@ -273,17 +265,6 @@ def _set_token(row: int | None) -> None:
         LeaksOptions.token.set(row)
 
 
-def notes(replaced: int, n: int, *, all_heads: bool) -> str:
-    """Return notes on the computation. ``replaced`` of the ``n`` tokens were replaced, one after the other."""
-    return paragraph(
-        _("If a variant has a causal form, this form is used."),
-        _("The outputs of all heads are concatenated.") if all_heads else "",
-        _("Only the first {shown} of {n} tokens are replaced by random vectors, one at a time.", shown=replaced, n=n)
-        if n > replaced
-        else "",
-    )
-
-
 def _explain() -> None:
     export.draw_formula(
         _("Method"),
@@ -292,7 +273,9 @@ def _explain() -> None:
         r"o^{(t)}:\; q_t, k_t, v_t \text{ replaced}",
         _(
             "- For each token t, the query, key and value are replaced by random vectors with the same root "
-            "mean square and a fixed seed. The variant then runs again.\n"
+            "mean square and a fixed seed. The variant then runs again, in its causal form if it has one.\n"
+            "- Changes are divided by the root mean square (RMS) of all outputs. If all heads are selected, their "
+            "outputs are concatenated.\n"
             "- Changes below {rounding} are treated as rounding errors and shown as hatched cells. In float64, "
             "rounding errors are about {found}.\n"
             "- The test covers only one attention operation. In a bidirectional model, the queries, keys and "

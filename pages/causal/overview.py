@@ -22,7 +22,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
 from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
@@ -43,8 +43,6 @@ MIN_GAP = 1.5
 """Smallest ratio of the sizes of two successive memories that belong to different groups."""
 UNITS = {"MiB": KIB, "KiB": 1.0, "B": 1 / KIB}
 """Units of memory in KiB, the largest first."""
-KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
-"""Kinds of memory of variants, in the order of the table."""
 SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
 """Colours of softmax's memory, of growing memories below it, and of constant memories."""
 
@@ -74,7 +72,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         "Latent attention and quantised keys can generate text in published models, because the projection to latents "
         "and the codes are learned in training. Here, both are computed from the text itself."
     )
-    title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(unable))
+    title = _("Why {n} variants cannot generate text", n=len(unable) + len(learned))
     lazy_expander(title, partial(st.markdown, f"{reasons}\n\n{published}"), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
     st.dataframe(
@@ -128,11 +126,9 @@ def summary(rows: Sequence[MemoryRow], unable: Sequence[str], learned: int) -> F
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} of {all} variants can generate text here, and {learned} more can if they are trained for it. "
-            "{fixed} of the {able} need only constant memory, but cannot recall all tokens.**",
+            "**{able} of {all} variants can generate text, {fixed} of them with constant memory.**",
             able=len(rows),
             all=len(rows) + learned + len(unable),
-            learned=learned,
             fixed=sum(not row.grown_bytes for row in rows),
         ),
         paragraph(
@@ -145,10 +141,11 @@ def summary(rows: Sequence[MemoryRow], unable: Sequence[str], learned: int) -> F
             ),
             _("Variants with constant memory merge or discard earlier tokens."),
             _(
-                "The remaining {n} variants, such as {name}, cannot generate text, because the output at each position "
-                "depends on later tokens.",
-                n=len(unable),
+                "The other {n} variants, such as {name}, cannot generate text here, because their outputs depend on "
+                "later tokens. {learned} of them can if trained for it.",
+                n=len(unable) + learned,
                 name=escape_markdown(unable[0]),
+                learned=learned,
             ),
         ),
     )
@@ -168,14 +165,6 @@ def method(heads: int, d: int, name: str) -> str:
 def linear_row(rows: Sequence[MemoryRow]) -> MemoryRow:
     """Return the memory of linear attention."""
     return next(row for row in rows if ac.from_word(row.variant).key == "linear")
-
-
-def memory_kind(row: MemoryRow) -> str:
-    """Return what a variant remembers: one of ``KINDS``."""
-    variant = ac.from_word(row.variant).variant
-    if row.grown_bytes:
-        return "all"
-    return "state" if variant.decoder is not None and variant.family != "cache" else "some"
 
 
 def known_first(rows: Sequence[MemoryRow]) -> list[MemoryRow]:
@@ -219,7 +208,8 @@ def constant_line(group: Sequence[MemoryRow]) -> Curve:
     least, most = (number(size / scale, 3) for size in (low, high))
     extent = f"{most} {unit}" if least == most else _("{low} to {high}", low=least, high=f"{most} {unit}")
     return Curve(
-        group_name(rows),
+        # The only place to break the name is after the colon.
+        _("{name}: {size}", name=_unbroken(names), size=_unbroken(extent)),
         TOKEN_COUNTS,
         [sizes[0]] * len(TOKEN_COUNTS),
         low=[low] * len(TOKEN_COUNTS),
@@ -227,8 +217,6 @@ def constant_line(group: Sequence[MemoryRow]) -> Curve:
         colour=CONSTANT_COLOUR,
         markers=False,
         notes=[note] * len(TOKEN_COUNTS),
-        # The only place to break the label is after the colon.
-        label=_("{name}: {size}", name=_unbroken(names), size=_unbroken(extent)),
     )
 
 
@@ -305,24 +293,21 @@ def _bytes(row: MemoryRow) -> tuple[int, int]:
 def table(
     rows: Sequence[MemoryRow], learned: Sequence[ac.Attention], unable: Sequence[ac.Attention]
 ) -> list[dict[str, Any]]:
-    """Return the lines of the table, ordered by what the variants remember (``KINDS``).
+    """Return the lines of the table: softmax, constant memory, growing memory, and variants that cannot generate text.
 
-    Softmax comes first, and the variants that cannot generate text come last.
+    In each group, the selected variants come first.
     """
     selected = [attention.key for attention in SharedOptions.variants.value]
 
     def order(row: MemoryRow) -> tuple[int, ...]:
         key = ac.from_word(row.variant).key
         place = selected.index(key) if key in selected else len(selected)
-        return (row.variant != REFERENCE, list(KINDS).index(memory_kind(row)), place, *_bytes(row))
+        return (row.variant != REFERENCE, row.grown_bytes > 0, place, *_bytes(row))
 
-    lines = [
-        (ac.from_word(row.variant), size_text(row), _(KINDS[memory_kind(row)]), cheaper_from(row))
-        for row in sorted(rows, key=order)
-    ]
+    lines = [(ac.from_word(row.variant), size_text(row), cheaper_from(row)) for row in sorted(rows, key=order)]
     for group, text in ((learned, _("only if trained for it")), (unable, _("cannot generate text"))):
-        lines += [(attention, "—", text, "—") for attention in group]
-    titles = (_("Memory"), _("Remembers"), _("Fewer multiply-adds than softmax"))
+        lines += [(attention, text, "—") for attention in group]
+    titles = (_("Memory"), _("Fewer multiply-adds than softmax"))
     return [{_("Variant"): label(attention), **dict(zip(titles, cells, strict=True))} for attention, *cells in lines]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -22,7 +23,7 @@ from attention_core.formatting import MIB, at_most, format_interpolated, number
 from attention_core.limits import current
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal import gradient
-from pages.causal.cost_chart import ALGORITHM_NAMES, HEIGHT, cumsum_crossing, over_length, show_costs, sizes_text
+from pages.causal.cost_chart import ALGORITHM_NAMES, HEIGHT, cumsum_crossing, over_length, show_costs
 from pages.causal.shared import bold, with_settings
 
 
@@ -47,27 +48,12 @@ class TrainingOptions(Options, prefix="c_"):
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
-    """Draw the options, the costs and answers of the algorithms, and the memory of the gradient."""
-    st.caption(
-        paragraph(
-            _(
-                "The recurrent form processes one token at a time, the cumsum form stores the state after every token, "
-                "and the chunked form processes blocks of tokens."
-            ),
-            _("The explicit matrix form computes the variant's own weights for all n × n pairs of tokens."),
-            _(
-                "Costs are counted, not timed, for one head on random inputs. Memory includes the outputs, which grow "
-                "with n. Only the multiply-adds of matrix products are counted."
-            ),
-        )
-    )
-    gradients, algorithms = gradient.show(chosen, headline), _algorithms(chosen)
+    """Draw the memory of the gradient, and folded up, the costs and outputs of the forward pass and the formulas."""
+    gradients = gradient.show(chosen, headline)
+    lazy_expander(_("Forward pass"), partial(_show_forward_pass, chosen), key="causal.forward")
     _explain()
-    with st.container(horizontal=True):
-        if algorithms:
-            export.download(_("Algorithms (CSV)"), lambda: export.rows_to_csv(algorithms), "causal-algorithms.csv")
-        if gradients:
-            export.download(_("Gradient (CSV)"), lambda: export.rows_to_csv(gradients), "causal-gradient.csv")
+    if gradients:
+        export.download(_("Gradient (CSV)"), lambda: export.rows_to_csv(gradients), "causal-gradient.csv")
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -84,8 +70,14 @@ def _compared_attentions() -> list[ac.Attention]:
     return with_settings(v for v in ac.all_variants() if causal_modes.modes(v))
 
 
-def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
+def _show_forward_pass(chosen: ChosenInput) -> None:
     """Compare the algorithms of every variant, count the costs of one, and draw both."""
+    st.caption(
+        _(
+            "The recurrent form processes one token at a time, and the chunked form processes blocks of tokens. Only "
+            "the multiply-adds of matrix products are counted."
+        )
+    )
     with st.container(horizontal=True, vertical_alignment="top"):
         TrainingOptions.counted.draw(width=180)
         TrainingOptions.size.draw()
@@ -111,11 +103,12 @@ def _algorithms(chosen: ChosenInput) -> list[AgreementRow | CostRow]:
     )
     st.markdown(forward_text(rows, sentence_name(counted)))
     selected = {attention.key for attention in SharedOptions.variants.value}
-    without_cumsum = [
+    without_states = [
         label(a) for a in attentions if a.key in selected and "cumsum" not in causal_modes.modes(a.variant)
     ]
-    st.caption(notes(chosen.qkv.n, rows, without_cumsum))
-    return rows
+    st.caption(notes(chosen.qkv.n, rows, without_states))
+    if rows:
+        export.download(_("Algorithms (CSV)"), lambda: export.rows_to_csv(rows), "causal-algorithms.csv")
 
 
 def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
@@ -130,36 +123,34 @@ def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) 
 
 
 def forward_text(rows: Sequence[AgreementRow | CostRow], name: str) -> str:
-    """Return the memory of the algorithms in the forward pass, and the length above which cumsum needs less."""
+    """Return the length above which storing every state needs less memory than the matrix, and why chunks are used."""
     costs = [row for row in rows if isinstance(row, CostRow)]
-    if not (memory_text := _memory_text(costs)):
+    if not {"cumsum", MATRIX} <= {row.algorithm for row in costs}:
         return ""
     values = {"name": escape_markdown(name), "d": costs[0].d}
     crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
     if crossing_point is None:
         crossing_text = _(
-            "In the forward pass of {name} at head size {d}, cumsum takes more memory than the explicit matrix up to "
-            "n = {last:,} tokens.",
+            "In the forward pass of {name} at head size {d}, storing every state takes more memory than the explicit "
+            "matrix up to n = {last:,} tokens.",
             last=max(row.n for row in costs),
             **values,
         )
     elif crossing_point[0] <= min(row.n for row in costs):
         crossing_text = _(
-            "In the forward pass of {name} at head size {d}, cumsum takes less memory than the explicit matrix at "
-            "every length shown.",
+            "In the forward pass of {name} at head size {d}, storing every state takes less memory than the explicit "
+            "matrix at every length shown.",
             **values,
         )
     else:
         crossing_text = _(
-            "In the forward pass of {name} at head size {d}, cumsum takes less memory than the explicit matrix above "
-            "n ≈ {at} tokens (ring).",
+            "In the forward pass of {name} at head size {d}, storing every state takes less memory than the explicit "
+            "matrix above n ≈ {at} tokens (ring).",
             at=format_interpolated(crossing_point[0]),
             **values,
         )
-    explanation = _(
-        "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size."
-    )
-    return paragraph(memory_text, _reason_for_chunks(costs), crossing_text, explanation)
+    explanation = _("The explicit n × n matrix has n² numbers, and each of the n states has a fixed size.")
+    return paragraph(crossing_text, explanation, _reason_for_chunks(costs))
 
 
 def _reason_for_chunks(costs: Sequence[CostRow]) -> str:
@@ -176,20 +167,8 @@ def _reason_for_chunks(costs: Sequence[CostRow]) -> str:
     )
 
 
-def _memory_text(costs: Sequence[CostRow]) -> str:
-    """Return the memory of each algorithm at the longest length at which chunks, the matrix and cumsum are counted.
-
-    The text is empty if there is no such length.
-    """
-    lengths = [{row.n for row in costs if row.algorithm == each} for each in ("chunked", MATRIX, "cumsum")]
-    if not (counted := set.intersection(*lengths)):
-        return ""
-    sizes = {row.algorithm: row.peak_bytes for row in costs if row.n == max(counted)}
-    return _("Memory of the forward pass at {n:,} tokens: {sizes}.", n=max(counted), sizes=sizes_text(sizes))
-
-
-def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:
-    """Return sentences about the difference between the algorithms' outputs, and about variants without cumsum."""
+def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_states: Sequence[str]) -> str:
+    """Return sentences about the difference between the algorithms' outputs, and about variants that lack one."""
     single, double = (
         at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
         for name in DTYPES
@@ -205,11 +184,11 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
         if n > MAX_COMPARED_TOKENS
         else "",
         _(
-            "No cumsum form here: {names}. That form needs the features of each token separately, but the lab computes "
-            "the features for a whole chunk of tokens together.",
-            names=bold(without_cumsum),
+            "Not shown with a state after every token: {names}. The lab computes their features for a whole chunk of "
+            "tokens together.",
+            names=bold(without_states),
         )
-        if without_cumsum
+        if without_states
         else "",
     )
 
@@ -226,9 +205,9 @@ def _explain() -> None:
                 "- **recurrent** computes $S_i = S_{{i-1}} + \\varphi(k_i)v_i^\\top$ one token at a time. It stores "
                 "one state of $C d_v$ numbers and cannot run in parallel. Text generation, which adds one token at a "
                 "time, uses this form.\n"
-                "- **cumsum** computes all $n$ states with one cumulative sum. It runs in parallel but stores "
-                "$n\\,C\\,d_v$ numbers. The explicit matrix has $n^2$ numbers. With $C = d_v = d$, cumsum therefore "
-                "needs less memory if n is greater than about $d^2$.\n"
+                "- **state after every token** computes all $n$ states with one cumulative sum. It runs in parallel "
+                "but stores $n\\,C\\,d_v$ numbers. The explicit matrix has $n^2$ numbers. With $C = d_v = d$, storing "
+                "every state therefore needs less memory if n is greater than about $d^2$.\n"
                 "- **chunked** computes the explicit product within chunks of {chunk} tokens and passes the state from "
                 "chunk to chunk. It runs in parallel and stores only one state.",
                 chunk=CHUNK,

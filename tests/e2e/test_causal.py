@@ -98,7 +98,7 @@ def test_the_state_plays_stops_and_is_in_the_link(page, server, phone):
 
 def test_a_decay_changes_which_tokens_survive(page, server):
     visit(page, f"{server}/causal{LINK}&c_view=fading")
-    expect(page.get_by_text("The weights at the top are medians over the rows 12 to 23.")).to_be_visible()
+    expect(page.get_by_text("In rows 12 to 23, token 10")).to_be_visible()
     names = page.locator(".js-plotly-plot").first.locator(NAMED)
     names_of = ["Softmax", "Linear", "Retention · γ 0.8", "Retention · γ 0.95", "equal weights"]
     # The marker of its line precedes each name, and a long name has line breaks.

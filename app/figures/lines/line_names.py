@@ -14,7 +14,7 @@ LINE, LETTER, CHARACTER = 17, 7.4, 13
 """Height of a line of text, and widths of an average letter and of a Chinese character, in pixels."""
 WIDE, WIDE_CHINESE = 19, 21
 """Largest number of letters per line of a name, without and with Chinese characters; each of these counts as two."""
-DASH_SIGNS = {"dash": "╍\N{THIN SPACE}", "dot": "┅\N{THIN SPACE}"}
+DASH_SIGNS = {"dash": "╍\N{THIN SPACE}", "dot": "┅\N{THIN SPACE}", "dashdot": "╸·"}
 """Signs before the names of lines without markers, by dash, as wide as a marker; others have that of "dash"."""
 GLYPH, SIGN = 11, 5
 """Height of the letters of a name, and half the width of a marker before it, in pixels."""

@@ -9,7 +9,7 @@ from app.figures.token_strips import strips
 from app.jobs import dispatch
 from attention_core.analysis.matrix.influence import Influence, influence
 from attention_core.errors import WorkerError
-from pages.causal.leaks import changed_outputs, colour_span, notes, reasons, share, summary
+from pages.causal.leaks import changed_outputs, colour_span, reasons, share, summary
 
 TOKENS = ("the", "c_at", "sat", "down")
 
@@ -75,28 +75,19 @@ def test_one_token_has_no_future():
 def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
     [text] = reasons(influences(softmax=TIGHT, pyramid=LEAKY))
     reason = ac.variant("pyramid").causal_reason
-    assert text == f":material/water_drop: **Pyramid pooling with 1 level** can leak: {reason}"
-
-
-@pytest.mark.parametrize(("shown", "n", "every_head"), [(24, 24, False), (24, 24, True), (24, 25, False)])
-def test_the_notes_name_the_cut_and_the_heads(shown, n, every_head):
-    text = notes(shown, n, all_heads=every_head)
-    assert ("The outputs of all heads are concatenated." in text) == every_head
-    assert (f"Only the first 24 of {n} tokens are replaced by random vectors, one at a time." in text) == (n > shown)
-    assert text.startswith("If a variant has a causal form, this form is used.")
+    assert text == f"**Pyramid pooling with 1 level** can leak: {reason}"
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_leaking_variants_are_explained(open_view, causal):
     keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
-    headline = spoken(at)
-    assert "**2 of 6 variants leak if token 9 " in headline
-    assert "32 landmarks (changed outputs: 9) and Pyramid pooling with 1 level (changed outputs: 9).**" in headline
-    reasons = " ".join(c.value for c in at.caption)
+    text = spoken(at)
+    assert "**2 of 6 variants leak if token 9 " in text
+    assert "32 landmarks (changed outputs: 9) and Pyramid pooling with 1 level (changed outputs: 9).**" in text
     for key in keys:
         reason = ac.variant(key).causal_reason
-        assert reason is None or reason in reasons
+        assert reason is None or reason in text
     assert "left out" not in " ".join(i.value for i in at.info)  # with the switch on or off, all variants are included
 
 
@@ -156,12 +147,6 @@ def test_strips_and_maps_show_the_numbers_of_the_library(open_view, record):
         assert not (values[~leaks] < 0).any()
         assert leaks.any() == (key == "nystrom")
         assert panel["caption"] == ("leaks: 100% of earlier outputs change" if key == "nystrom" else "")
-
-
-def test_a_long_input_is_cut_with_a_notice(open_view):
-    at = open_view("leak", variants=chosen("softmax", "linear"), n=300, d=2)
-    assert any("Only the first 256 of 300 tokens are replaced" in c.value for c in at.caption)
-    assert not any("Only the first" in c.value for c in open_view("leak", variants=chosen("softmax")).caption)
 
 
 def test_failed_maps_are_reported_and_computed_later(open_view, monkeypatch):

@@ -8,9 +8,8 @@ from driver import charts, chosen, full_text, points, spoken, table
 
 import attention_core as ac
 from app.ui.chart import NARROW
-from attention_core.experiments.generation import LENGTHS, MemoryRow, MemoryTask, run
+from attention_core.experiments.generation import LENGTHS, MemoryRow
 from pages.causal.overview import (
-    KINDS,
     KNOWN,
     TOKEN_COUNTS,
     cheaper_from,
@@ -18,7 +17,6 @@ from pages.causal.overview import (
     constant_line,
     group_name,
     known_first,
-    memory_kind,
     method,
     softmax_crossing,
     summary,
@@ -34,9 +32,9 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     found = table(at)
     able = [v for v in ac.all_variants() if not v.causal_reason]
     assert len(found) == len(ac.all_variants())
-    kinds = list(found["Remembers"])[1:]
-    assert kinds == sorted(kinds, key=[*KINDS.values(), "only if trained for it", "cannot generate text"].index)
-    assert kinds.count("only if trained for it") == 2
+    assert found["Memory"].tolist()[len(able) :] == 2 * ["only if trained for it"] + 8 * ["cannot generate text"]
+    grows = [memory.endswith("per token") for memory in found["Memory"][1 : len(able)]]
+    assert grows == sorted(grows), "constant memory comes first"
     assert found.index[0] == "Softmax"
     assert found.index[1] == "Linear", "selected variants are first of their kind"
     assert found.index[len(able) :].str.contains("Nyström · landmarks 32").sum() == 1
@@ -45,11 +43,8 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     assert text.count("- **") == len(ac.all_variants()) - len(able) - 2
     assert "Latent attention and quantised keys can generate text in published models, because" in text
     constant = found["Memory"].str.endswith("B").sum()
-    assert (
-        f"{len(able)} of {len(found)} variants can generate text here, and 2 more can if they are trained for it. "
-        f"{constant} of the {len(able)} need only constant memory, but" in text
-    )
-    assert " The remaining 8 variants, such as Nyström, cannot generate text, because" in text
+    assert f"{len(able)} of {len(found)} variants can generate text, {constant} of them with constant memory." in text
+    assert " The other 10 variants, such as Nyström, cannot generate text here, because" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4} B per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4} B"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
@@ -74,7 +69,7 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert softmax_name in names
     assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines)
     for trace in lines:
-        [title, *_others] = re.split(", | and ", trace["name"])
+        [title, *_others] = re.split(":|, | and ", trace["name"].replace("\N{NO-BREAK SPACE}", " "))
         listed = [text for text in trace["customdata"][0].split("<br>") if not text.endswith("B") or ": " in text]
         assert listed[0].startswith(title), "the tooltip lists the variants in its title first"
 
@@ -103,16 +98,15 @@ def test_constant_memories_are_grouped_at_the_largest_gaps():
 
 def test_a_group_of_constant_memories_has_the_line_of_its_best_known_variant_and_a_band():
     line = constant_line(constant(gla=1000, linear=2048, cosine=3072))
-    assert line.name == "Linear, Gated linear and Cosine"
     assert (line.y[0], line.low[0], line.high[0]) == (2, 1000 / 2**10, 3)
     assert line.notes[0] == "Linear: 2.0 KiB<br>Gated linear: 1000 B<br>Cosine: 3.0 KiB"
-    assert line.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 2 more: 0.977 to 3 KiB"
+    assert line.name.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 2 more: 0.977 to 3 KiB"
     alone = constant_line(constant(longformer=2048))
-    assert alone.label.replace("\N{NO-BREAK SPACE}", " ") == "Longformer · window 8: 2 KiB"
+    assert alone.name.replace("\N{NO-BREAK SPACE}", " ") == "Longformer · window 8: 2 KiB"
     large = constant_line(constant(linear=272656384, gla=272664576))
-    assert large.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 1 more: 260 MiB"
+    assert large.name.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 1 more: 260 MiB"
     small = constant_line(constant(linear=16, gla=80))
-    assert small.label.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 1 more: 16 to 80 B"
+    assert small.name.replace("\N{NO-BREAK SPACE}", " ") == "Linear, 1 more: 16 to 80 B"
 
 
 def test_a_group_is_named_by_its_best_known_variants():
@@ -143,15 +137,6 @@ def test_the_chart_marks_where_softmax_needs_more_than_linear_attention():
     assert point.label == "from 3 tokens on, softmax<br>needs more than Linear"
     assert not point.name_at_end, "the text is at the vertical line"
     assert point.name == "from 3 tokens on, softmax needs more than Linear"
-
-
-@pytest.mark.parametrize(
-    ("word", "found"),
-    [("softmax", "all"), ("gqa", "all"), ("local", "some"), ("heavy_hitters", "some"), ("linear", "state")],
-)
-def test_each_variant_has_its_kind_of_memory(word, found):
-    [measured] = run(MemoryTask(word=word, heads=2, d=8, d_v=8))
-    assert memory_kind(measured) == found
 
 
 def test_settings_of_selected_variants_are_used(open_view):
@@ -197,11 +182,11 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"], 1)) == (
-        "**3 of 6 variants can generate text here, and 1 more can if they are trained for it. 2 of the 3 need only "
-        "constant memory, but cannot recall all tokens.** "
+        "**3 of 6 variants can generate text, 2 of them with constant memory.** "
         "Softmax keeps every token, so its memory grows. After 16,384 tokens, softmax stores about 2,000 times as much "
-        "as Linear. Variants with constant memory merge or discard earlier tokens. The remaining 2 variants, "
-        "such as Nyström, cannot generate text, because the output at each position depends on later tokens."
+        "as Linear. Variants with constant memory merge or discard earlier tokens. The other 3 variants, such "
+        "as Nyström, cannot generate text here, because their outputs depend on later tokens. 1 of them can if trained "
+        "for it."
     )
 
 

@@ -15,7 +15,7 @@ from pages.causal.training import forward_text, notes
 
 GRADIENT, MEMORY, WORK = -3, -2, -1
 """Places of the charts."""
-PAYS_FROM = re.compile(r"from (n ≈ \S+) on, cumsum costs less than the explicit matrix")
+PAYS_FROM = re.compile(r"from (n ≈ \S+) on, storing every state costs less than the explicit matrix")
 
 
 def test_all_algorithms_give_the_same_output_and_memory_crosses_at_d_squared(open_view):
@@ -27,18 +27,18 @@ def test_all_algorithms_give_the_same_output_and_memory_crosses_at_d_squared(ope
     [n] = memory[crossing[0]]
     assert n == pytest.approx(64, rel=0.2)
     assert f"takes less memory than the explicit matrix above {crossing[1]} tokens (ring)." in spoken(at)
-    assert set(work) >= {"chunked", "recurrent", "cumsum", "explicit matrix"}
+    assert set(work) >= {"chunked", "recurrent", "state after every token", "explicit matrix"}
     [row] = causal_modes.run(CostTask(word="linear", algorithm=MATRIX, n=128, d=8))
     assert memory["explicit matrix"][128] == pytest.approx(row.peak_bytes / 2**20)
     assert work["explicit matrix"][128] == 2 * 128 * 128 * 8
 
 
-def test_a_note_says_which_variants_lack_cumsum(open_view):
-    assert not any("No cumsum form" in c.value for c in open_view("algorithms").caption), "no such variant is selected"
+def test_a_note_says_which_variants_do_not_store_every_state(open_view):
+    assert not any("Not shown" in c.value for c in open_view("algorithms").caption), "no such variant is selected"
     at = open_view("algorithms", variants=chosen("softmax", "performer", "retention"))
-    note = next(c.value for c in at.caption if "No cumsum form" in c.value)
+    note = next(c.value for c in at.caption if "Not shown" in c.value)
     names = "**Performer · features 64** and **Retention**"
-    assert f"No cumsum form here: {names}. That form needs the features of each token separately" in note
+    assert f"Not shown with a state after every token: {names}. The lab computes their features for a whole" in note
     found = re.search(
         r"at most (\S+ × \S+) of the largest .* at most (\S+ × \S+) in", note.replace("\N{NO-BREAK SPACE}", " ")
     )
@@ -51,8 +51,8 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     at = open_view(
         "algorithms", c_size=16, c_form="cosine", variants=(ac.get("softmax"), ac.get("performer", features=8))
     )
-    assert "In the forward pass of Cosine at head size 16, cumsum takes" in spoken(at)
-    assert "**Performer · features 8**" in next(c.value for c in at.caption if "No cumsum form" in c.value)
+    assert "In the forward pass of Cosine at head size 16, storing every state takes" in spoken(at)
+    assert "**Performer · features 8**" in next(c.value for c in at.caption if "Not shown" in c.value)
     headings = {each.value for each in at.markdown}
     assert {"## Forward memory at head size 16", "## Forward multiply-adds at head size 16"} <= headings
     assert "## Gradient memory of Linear at head size 8" in headings, "the head size of the input"
@@ -60,10 +60,12 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
 
 
-def test_the_algorithms_are_explained_above_their_charts(open_view):
-    nodes = list(open_view("algorithms").main)
-    text = next(i for i, node in enumerate(nodes) if "The recurrent form processes" in str(getattr(node, "value", "")))
-    assert text < next(i for i, node in enumerate(nodes) if is_chart(node))
+def test_only_the_chart_of_the_gradient_is_not_folded_up(open_view):
+    at = open_view("algorithms")
+    [folded] = [each for each in at.expander if each.label == "Forward pass"]
+    assert sum(map(is_chart, folded.get("bidi_component"))) == 2
+    assert len(charts(at)) == 3
+    assert "The recurrent form processes" in folded.caption[0].value
 
 
 def test_a_link_to_the_gradient_opens_the_same_chapter(open_view):
@@ -117,19 +119,18 @@ def test_the_notes_report_the_agreement():
 def test_the_text_reports_the_memory_crossing():
     text = forward_text([*AGREED, *counts(*PAYS)], "Linear_2").replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(
-        "Memory of the forward pass at 64 tokens: chunked 1.9 × 10⁻⁴ MiB, cumsum 1.9 × 10⁻⁴ MiB and explicit matrix "
-        "3.8 × 10⁻⁴ MiB. In the forward pass of Linear\\_2 at head size 8, cumsum takes less memory than the explicit "
-        "matrix above n ≈ 32 tokens (ring). The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative "
-        "sum) stores n states of fixed size."
+        "In the forward pass of Linear\\_2 at head size 8, storing every state takes less memory than the explicit "
+        "matrix above n ≈ 32 tokens (ring). The explicit n × n matrix has n² numbers, and each of the n states has a "
+        "fixed size."
     )
     assert (
-        "cumsum takes more memory than the explicit matrix up to n = 32 tokens. The explicit n × n matrix"
+        "storing every state takes more memory than the explicit matrix up to n = 32 tokens. The explicit n × n matrix"
         in forward_text([*AGREED, *counts(*NEVER)], "Linear")
     )
-    assert "cumsum takes less memory than the explicit matrix at every length shown. The explicit" in (
+    assert "storing every state takes less memory than the explicit matrix at every length shown. The explicit" in (
         forward_text([*AGREED, *counts((200, 300), (200, 400))], "Linear")
     )
-    unknown = [row for row in counts(*PAYS) if row.algorithm != "chunked"]
+    unknown = [row for row in counts(*PAYS) if row.algorithm != MATRIX]
     assert forward_text([*AGREED, *unknown], "Linear") == ""
 
 
@@ -147,11 +148,11 @@ def test_the_reason_for_chunks_is_given_if_the_recurrent_form_needs_less_work(wo
 
 
 @pytest.mark.parametrize(("n", "cut"), [(256, False), (300, True)])
-def test_the_notes_name_the_cut_and_variants_without_cumsum(n, cut):
+def test_the_notes_name_the_cut_and_variants_that_do_not_store_every_state(n, cut):
     shown = notes(n, AGREED, ["Retention", "Performer"])
     assert ("Differences are measured on the first 256 of 300 tokens." in shown) == cut
-    assert "No cumsum form here: **Retention** and **Performer**." in shown
-    assert "cumsum form here" not in notes(n, AGREED, [])
+    assert "Not shown with a state after every token: **Retention** and **Performer**." in shown
+    assert "Not shown" not in notes(n, AGREED, [])
 
 
 def test_the_chart_of_the_gradient_has_the_counted_bytes(open_view):
@@ -160,8 +161,9 @@ def test_the_chart_of_the_gradient_has_the_counted_bytes(open_view):
     [row] = causal_gradient.run(BytesTask(word="linear", algorithm="chunked", n=256, d=8, d_v=8))
     assert counted["chunked"][256] == pytest.approx(row.peak_bytes / 2**20)
     ratio = number(counted["explicit matrix"][512] / counted["chunked"][512])
-    states = number(counted["cumsum"][512] / counted["chunked"][512])
-    assert f"the n × n matrix takes {ratio} times and cumsum {states} times as much memory as chunks" in spoken(at)
+    states = number(counted["state after every token"][512] / counted["chunked"][512])
+    assert f"the n × n matrix takes {ratio} times as much memory as chunks" in spoken(at)
+    assert f"Storing the state after every token takes {states} times as much." in spoken(at)
 
 
 def test_the_gradient_uses_the_feature_map_of_linear_attention(open_view):
@@ -172,7 +174,7 @@ def test_the_gradient_uses_the_feature_map_of_linear_attention(open_view):
         [row] = causal_gradient.run(BytesTask(word=word, algorithm="cumsum", n=1024, d=8, d_v=8))
         found[name] = row.peak_bytes / 2**20
     assert found["exp"] != found["elu+1"]
-    assert points(at, GRADIENT)["cumsum"][1024] == pytest.approx(found["exp"])
+    assert points(at, GRADIENT)["state after every token"][1024] == pytest.approx(found["exp"])
 
 
 def gradient_bytes(*lengths):
@@ -196,13 +198,13 @@ def gradient_text(rows):
 
 def test_the_headline_has_the_gradient_at_the_longest_length_up_to_512():
     assert gradient_text([*gradient_bytes(64, 512, 1024), *APART]) == (
-        "**To train Linear\\_2, the n × n matrix takes 3 times and cumsum 8 times as much memory as chunks of tokens "
-        "(512 tokens, head size 16).** Memory for the gradient at 512 tokens: chunked 1 MiB, cumsum 8 MiB and explicit "
-        "matrix 3 MiB. In "
-        "chunks, the forward and the backward pass each keep one state. With cumsum, PyTorch's autograd stores the "
-        f"state after every token; with the explicit matrix, it stores n × n weights. {DIFFER}"
+        "**To train Linear\\_2, the n × n matrix takes 3 times as much memory as chunks of tokens (512 tokens, head "
+        "size 16). Storing the state after every token takes 8 times as much.** In chunks, the forward and the "
+        "backward pass each keep one state. Without chunks, PyTorch's autograd stores the state after every token or, "
+        "with the explicit matrix, n × n weights. Memory is counted for one head on random inputs, and includes the "
+        f"outputs, which grow with n. {DIFFER}"
     )
-    assert "at 64 tokens" in gradient_text([*gradient_bytes(64), *APART])
+    assert "(64 tokens, head size 16)" in gradient_text([*gradient_bytes(64), *APART])
 
 
 def test_the_headline_reports_what_is_known_so_far():
