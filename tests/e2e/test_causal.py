@@ -103,7 +103,7 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     names_of = ["Softmax", "Linear", "Retention · γ 0.8", "Retention · γ 0.95", "equal weights"]
     # The marker of its line precedes each name, and a long name has line breaks.
     broken = [r"\s*".join(map(re.escape, name.split())) for name in names_of]
-    expect(names).to_have_text([re.compile(rf"^(\S\s+)?{name}$") for name in broken])
+    expect(names).to_have_text([re.compile(rf"^(\S+\s+)?{name}$") for name in broken])
     page.get_by_role("button", name="Curves").click()
     page.get_by_text("0.5", exact=True).first.click()
     expect(names).to_have_count(6)
