@@ -62,8 +62,8 @@ def small_figure(
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, which the chart shows in per cent.
-        include: a value that the axis of lines must include. The linear axis of bars includes zero, but dots replace
-            bars if the smallest value is more than half of the largest.
+        include: a value that the axis of lines must include. The linear axis of bars includes zero, but if the values
+            are not shares, dots replace bars if the smallest value is more than half of the largest.
         alt: description of the picture.
     """
     medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}
@@ -71,8 +71,9 @@ def small_figure(
     if not heights:
         return None
     colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
-    # Bars from zero would hide small differences, so dots on a shorter axis show them.
-    dots = bool(categories) and min(heights) > max(heights) / 2
+    # Bars from zero would hide small differences, so dots on a shorter axis show them. Shares, such as errors in per
+    # cent, have bars, because nearly equal shares are a finding.
+    dots = bool(categories) and not share and min(heights) > max(heights) / 2
     lowest = min(heights) if include is None else min(include, *heights)
     low, high = axis_range(lowest, max(heights), log=log_y, zero=bool(categories) and not dots)
     ticks = [_tick(100 * end if share else end) for end in (low, high)]

@@ -30,7 +30,7 @@ from attention_core.claims import checks, trained
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Margin, Verdict
-from attention_core.errors import InputError, name_hint
+from attention_core.errors import InputError, LabError, name_hint
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
@@ -69,7 +69,8 @@ class ClaimTask:
     Attributes:
         key: the claim's key.
         timed: whether the claim measures time.
-        runs_decoder: whether a language model (decoder) reads the source's text many times, which is slow.
+        runs_decoder: whether a language model (decoder) reads the source's text many times, which is slow; False if the
+            text is too short for the claim.
     """
 
     key: str
@@ -229,6 +230,7 @@ def tasks(
     record = load(source, None)
     record.check_head(head)
     max_tokens = min(source.max_tokens(record), longest)
+    inputs = ExperimentInput(source=source, head=head, longest=max_tokens, load=load)
     return tuple(
         ClaimTask(
             key=claim_.key,
@@ -236,10 +238,18 @@ def tasks(
             head=head,
             longest=max_tokens,
             timed=claim_.timed,
-            runs_decoder=claim_.uses_decoder and source.is_text,
+            runs_decoder=claim_.uses_decoder and source.is_text and _is_long_enough(claim_, inputs),
         )
         for claim_ in chosen(keys)
     )
+
+
+def _is_long_enough(claim: Claim, inputs: ExperimentInput) -> bool:
+    """Return whether a text has the tokens that a claim about a decoder needs; True if the decoder cannot be loaded."""
+    try:
+        return inputs.decoder_token_count >= claim.needs
+    except LabError:
+        return True
 
 
 def run(task: ClaimTask, *, load: Load = load) -> tuple[Outcome, ...]:

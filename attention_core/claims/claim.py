@@ -138,7 +138,7 @@ class Claim:
         timed: whether the experiment measures time, so that the numbers differ from run to run.
         uses_decoder: whether a decoder reads the source's text many times, which is slow. The claim then needs a text,
             and ``needs`` counts tokens of that decoder.
-        uses_image: whether the experiment uses a whole image; if the input is not an image, an included photograph.
+        uses_image: whether the experiment needs an image and uses the whole image.
         key: the claim's name in links and on the command line, which is the module's name.
         subject: one of ``claims.SUBJECTS``, such as "sparse": the folder of the claim's module.
         number: the claim's position on the Claims page.

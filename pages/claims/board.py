@@ -35,7 +35,7 @@ class Board:
 
     Attributes:
         chosen: the input.
-        opened: key of the claim whose panel replaces its card; empty for none.
+        opened: key of the claim whose panel replaces all cards; empty for none.
         on_request: claims that are checked only if the visitor asks, by key.
         cards: placeholder of each claim's card, by key.
         outcomes: outcomes that have been drawn, by key.
@@ -52,39 +52,35 @@ class Board:
     unjudged_list: DeltaGenerator | None = None
 
     def draw_cards(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask], order: Sequence[Claim] = ()) -> None:
-        """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
+        """Draw the cards with the known outcomes, or only the panel of the opened claim.
 
         Args:
             shown: the claims. Those that cannot have a result are listed below the cards of the others.
             tasks: the tasks that check them.
             order: the claims that the buttons of the panel lead to, in order; empty for those shown.
         """
-        panel_container = None
-        self.unjudged = [claim for claim in shown if claim.key != self.opened and self._is_unjudged(claim, tasks[0])]
+        if self.opened:
+            [task] = (task for task in tasks if task.key == self.opened)
+            with st.container(border=True, key=f"claims-panel-{self.opened}"):
+                outcome = panel.show(task, order or shown, self.chosen)
+            self.draw_outcomes([outcome] if outcome else [])
+            return
+        self.unjudged = [claim for claim in shown if self._is_unjudged(claim, tasks[0])]
         if with_cards := [claim for claim in shown if claim not in self.unjudged]:
             with st.grid("auto", min_column_width=360, row_height="content", key="claims-board-all"):
                 for claim in with_cards:
-                    if claim.key == self.opened:
-                        panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
-                    else:
-                        self._add_placeholder(claim)
+                    self._add_placeholder(claim)
         if self.unjudged:
             st.markdown(f"## {_('Without a result')}")
             with st.container(key="claims-index-unjudged"):
                 self.unjudged_list = st.empty()
             self._draw_list()
-        if panel_container is not None:
-            [task] = (task for task in tasks if task.key == self.opened)
-            with panel_container:
-                outcome = panel.show(task, order or shown, self.chosen)
-            self.draw_outcomes([outcome] if outcome else [])
 
     def _is_unjudged(self, claim: Claim, task: ClaimTask) -> bool:
         """Return whether a claim has no verdict or, before it is checked, certainly will have none."""
         if (outcome := self.outcomes.get(claim.key)) is not None:
             return outcome.untestable_reason is not None
-        lacks_text = claim.uses_decoder and not self.chosen.source.is_text
-        return claim.key in self.on_request or lacks_text or claim.lacks_tokens(self.chosen.qkv.n, task.longest)
+        return claim.key in self.on_request or claim.lacks_tokens(self.chosen.qkv.n, task.longest)
 
     def _add_placeholder(self, claim: Claim) -> None:
         with st.container(border=True, height="stretch", gap="xsmall", key=f"claims-card-{claim.key}"):
@@ -183,11 +179,8 @@ def show(chosen: ChosenInput) -> None:
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
     if verdict_filter == "all":
-        group = options.shown_group()
         with cards:
-            with st.container(key="claims-groups"):
-                st.markdown(board_words.groups(group))
-            board.draw_cards([claim for claim in every if options.is_in_group(claim, group)], checks, every)
+            board.draw_cards([claim for claim in every if claim.key in board_words.FIRST_KEYS], checks, every)
         with index:  # Drawn after the cards, which would move it down.
             st.markdown(f"## {_('All claims')}")
             index = st.container(key="claims-strip")
@@ -219,7 +212,8 @@ def show(chosen: ChosenInput) -> None:
             if not shown:
                 st.caption(_("No claim matches this filter."))
     if board.drawn_outcomes:
-        _show_footer(board.drawn_outcomes, chosen, checks[0].longest)
+        st.caption(board_words.footnote(board.drawn_outcomes))
+        export.download(_("All claims (CSV)"), lambda: table(board.drawn_outcomes), "claims.csv")
 
 
 def show_trained(chosen: ChosenInput) -> None:
@@ -288,14 +282,6 @@ def picture(outcome: Outcome) -> str | None:
 def _lowest_accuracy(series: Mapping[str, Sequence[tuple[float, float]]]) -> float:
     """Return where the axis of accuracies in per cent begins: at 90 if all are higher, so that they can be compared."""
     return 90.0 if min(y for points in series.values() for _x, y in points) >= 90 else 0.0
-
-
-def _show_footer(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
-    """Draw the end of the board: what a verdict means, and the download of all claims as a table."""
-    st.caption(board_words.footnote(outcomes))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        export.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")
-        st.caption(words.scope(chosen, longest), width="content")
 
 
 def table(outcomes: Sequence[Outcome]) -> bytes:

@@ -34,13 +34,9 @@ SUBJECTS = {
 """Names of the subjects of claims about an input."""
 
 
-FIRST, FIRST_KEYS = "first", ("two_layers", "near_diagonal", "cosine_closest")
-"""The group that the page opens with, and its claims. They are easy to read, could fail, and have three different
-verdicts on the text of a first visit."""
-
-
-GROUPS = {FIRST: N_("Start with these")} | SUBJECTS
-"""Names of the groups of claims, of which the page shows one at a time."""
+FIRST_KEYS = ("two_layers", "near_diagonal", "cosine_closest")
+"""The claims that the page opens with. They are easy to read, could fail, and have three different verdicts on the text
+of a first visit."""
 
 
 def origin(claim: Claim) -> str:
@@ -91,12 +87,6 @@ def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
     shown = [(each.key, tile(each, verdicts.get(each.key))) for each in all_claims() if each.subject == subject]
     text = " ".join(f"**{text}**" if key == opened else text for key, text in shown)
     return f"<details><summary>{_(SUBJECTS[subject])}</summary>\n\n{text}\n\n</details>"
-
-
-def groups(chosen: str) -> str:
-    """Return links that show the cards of one group, as Markdown; the chosen group is bold."""
-    links = {name: f"[:gray-badge[{_(title)}]](#?claim_group={name}&claim=)" for name, title in GROUPS.items()}
-    return " ".join(f"**{text}**" if name == chosen else text for name, text in links.items())
 
 
 def unjudged(reasons: Mapping[str, str], outcomes: Mapping[str, Outcome]) -> str:

@@ -39,10 +39,10 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
     judged = outcome if outcome and not outcome.untestable_reason else None
     with placeholder.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
-            st.markdown(condition_words.verdict_line(outcome), width="content")
+            st.markdown(words.badges(outcome), width="content")
         st.caption(words.source_text(claim.source), width="content")
     if outcome:
-        st.markdown("\n\n".join(filter(None, (words.finding(outcome), condition_words.conditions(outcome)))))
+        st.markdown(words.finding(outcome))
         longer_input.show(outcome, chosen)
     if text := words.theorem_note(claim):
         st.caption(text)
@@ -51,12 +51,12 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
         with left:
             _show_figure(judged)
         with right:
-            st.markdown(words.numbers_table(judged))
-    left, right = st.columns(2, gap="medium")
-    left.markdown(f"**{_('Experiment')}**  \n{escape_markdown(_(claim.experiment))}")
-    right.markdown(f"**{_('Rule')}**  \n{words.rule_text(claim)}")
-    if judged:
-        st.caption(words.scope(chosen, task.longest, claim))
+            st.markdown(condition_words.conditions(judged))
+            st.caption(words.scope(chosen, task.longest, claim))
+    with st.expander(_("Experiment and rule")):
+        left, right = st.columns(2, gap="medium")
+        left.markdown(f"**{_('Experiment')}**  \n{escape_markdown(_(claim.experiment))}")
+        right.markdown(f"**{_('Rule')}**  \n{words.rule_text(claim)}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if claim.place:
             _show_page_link(claim.place.with_numbers(outcome.numbers if outcome else {}))

@@ -21,29 +21,15 @@ ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}
 """Icons of met and unmet conditions."""
 
 
-def verdict_line(outcome: Outcome) -> str:
-    """Return the verdict, whether the claim is a theorem, and the number that explains it, as Markdown.
+def deciding_condition(outcome: Outcome) -> str:
+    """Return a number that explains the verdict, in whole per cents, and what the claim needs.
 
-    If the claim partly holds, ``conditions`` lists the numbers instead.
-    """
-    text = "" if outcome.verdict is Verdict.PARTLY else deciding_condition(outcome)
-    return f"{words.badges(outcome)} :small[{escape_markdown(text)}]" if text else words.badges(outcome)
-
-
-def deciding_condition(outcome: Outcome, *, brief: bool = False) -> str:
-    """Return a number that explains the verdict, and what the claim needs.
-
-    The text is empty for unjudged claims and for theorems.
-
-    Args:
-        outcome: the claim's outcome.
-        brief: whether numbers are whole per cents, and the label is left out if the finding ends with the number.
+    The text is empty for unjudged claims and for theorems. It has no label if the finding ends with the number.
     """
     claim = outcome.claim
     if outcome.untestable_reason or claim.theorem:
         return ""
-    shown = words.with_whole_percents(outcome) if brief else claim
-    return _condition_text(outcome, claim.explanation(outcome.numbers), shown, with_label=not brief)
+    return _condition_text(outcome, claim.explanation(outcome.numbers), words.with_whole_percents(outcome))
 
 
 def _required_heads(outcome: Outcome, margin: Margin) -> int:
@@ -53,15 +39,13 @@ def _required_heads(outcome: Outcome, margin: Margin) -> int:
 
 
 def conditions(outcome: Outcome) -> str:
-    """Return the conditions of a claim that partly holds, as lines of Markdown; empty for other verdicts.
+    """Return the conditions of a judged claim, as lines of Markdown.
 
     The met conditions come first, without those on a number for which another condition is not met.
     """
-    claim = outcome.claim
-    if outcome.verdict is not Verdict.PARTLY:
-        return ""
+    template = N_("{label}: {value} ({needs})")
     lines = [
-        f"{ICONS[met]} " + escape_markdown(_condition_text(outcome, each, claim, N_("{label}: {value} ({needs})")))
+        f"{ICONS[met]} " + escape_markdown(_condition_text(outcome, each, outcome.claim, template))
         for met, each in _tested(outcome)
     ]
     return "  \n".join([_("Measured (required):"), *lines])
@@ -80,7 +64,7 @@ def unmet_conditions(outcome: Outcome) -> str:
         return escape_markdown(text[:1].upper() + text[1:])
 
     if outcome.verdict is Verdict.FAILS:
-        text = deciding_condition(outcome, brief=True)
+        text = deciding_condition(outcome)
         return f"{ICONS[False]} {line(text)}" if text else ""
     if outcome.verdict is not Verdict.PARTLY:
         return ""
@@ -114,15 +98,15 @@ def _condition_text(
 ) -> str:
     """Return the label and value of a quantity and what the rule needs; shares of heads become numbers of heads.
 
-    If only the largest possible value meets the rule, the text names this value. Without ``with_label``, the text has
-    no label if it follows a finding that ends with this value. For a single head, the text says whether the label is
-    true of it; it is empty if the finding of a failed claim says so.
+    If only the largest possible value meets the rule, the text names this value. Without ``with_label``, the text is
+    only what the rule needs if it follows a finding that ends with this value. For a single head, the text says whether
+    the label is true of it; it is empty if the finding of a failed claim says so on a card.
     """
     quantity, value, bound = _compared(claim, margin)
     named = words.NUMBERS.findall(outcome.claim.finding)
     in_short = template == UNMET and not with_label and named[-1:] == [quantity.name]
     if quantity.of_heads and outcome.heads == 1:
-        if outcome.verdict is Verdict.FAILS and quantity.name in named:
+        if template == UNMET and outcome.verdict is Verdict.FAILS and quantity.name in named:
             return ""
         one = _("this head") if margin.value else _("not this head")
         return _("{label}: {value}", label=words.label(outcome, quantity), value=one)
@@ -139,7 +123,7 @@ def _condition_text(
     needs = bound if needs_all and margin.comparison == ">=" else _(NEED_PHRASES[margin.comparison], bound=bound)
     if margin.factor is not None:
         needs = _("{needs}, {n} times what equal weights give", needs=needs, n=format_readable(margin.factor, None))
-    template = N_("{value} (the claim needs {needs})") if in_short else template
+    template = N_("the claim needs {needs}") if in_short else template
     return _(template, label=words.label(outcome, quantity), value=value, needs=needs)
 
 

@@ -7,7 +7,7 @@ from app.state.controls import Options, choice, link_only_option
 from app.words.i18n import C_, N_
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask
-from pages.claims.board_words import FIRST, FIRST_KEYS, SUBJECTS, VERDICTS_BY_NAME
+from pages.claims.board_words import VERDICTS_BY_NAME
 
 
 class ClaimsOptions(Options):
@@ -18,7 +18,6 @@ class ClaimsOptions(Options):
     check = link_only_option(lambda: link_fields.switch(False))
     reads = link_only_option(lambda: link_fields.switch(False))
     claim = link_only_option(lambda: link_fields.one_of("", list(claims.discover())))
-    group = link_only_option(lambda: link_fields.one_of(FIRST, [FIRST, *SUBJECTS]), link="claim_group")
     view = choice(
         {"board": N_("Your input"), "trained": N_("Trained models")},
         N_("Claims about"),
@@ -49,22 +48,8 @@ def request_all() -> None:
 
 
 def open_claim(key: str) -> None:
-    """Open the panel of a claim; an empty key closes it, and the cards of its group stay."""
-    ClaimsOptions.group.set(shown_group())
+    """Open the panel of a claim; an empty key closes it."""
     ClaimsOptions.claim.set(key)
-
-
-def is_in_group(claim: Claim, group: str) -> bool:
-    """Return whether a claim is in a group of cards: the first claims, or the claims about a subject."""
-    return claim.key in FIRST_KEYS if group == FIRST else claim.subject == group
-
-
-def shown_group() -> str:
-    """Return the group whose cards are shown: the chosen one, or the subject of an opened claim of another group."""
-    group, key = ClaimsOptions.group.value, ClaimsOptions.claim.value
-    if not key or (claim := claims.claim(key)).is_recorded or is_in_group(claim, group):
-        return group
-    return claim.subject
 
 
 def opened_claim(claim_list: Sequence[Claim]) -> str:

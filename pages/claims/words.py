@@ -11,7 +11,6 @@ from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import paper_heading, paper_title
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict
 from attention_core.formatting import number
-from attention_core.inputs.image_source import ImageSource
 from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "red", "blue", "gray"]
@@ -202,68 +201,37 @@ def unit(quantity: Quantity) -> str:
     return quantity.unit and ("" if quantity.unit == "%" else "\N{NO-BREAK SPACE}") + _(quantity.unit)
 
 
-def numbers_table(outcome: Outcome) -> str:
-    """Return the quantities that decided the verdict, as a Markdown table, in which long labels wrap."""
-    formatted = outcome.claim.formatted_numbers(outcome.numbers)
-    lines = [f"| {_('Quantity')} | {_('Value')} |", "| :-- | --: |"]
-    for each in outcome.claim.quantities:
-        value = escape_markdown(formatted[each.name] + unit(each))
-        if each.of_heads and outcome.heads:
-            value = heads_text(head_count(outcome, outcome.numbers[each.name]), outcome.heads)
-        lines.append(f"| {escape_markdown(label(outcome, each))} | **{value}** |")
-    return "\n".join(lines)
-
-
 def theorem_note(claim: Claim) -> str:
     """Return why a theorem's verdict is always the same, as Markdown; empty if the verdict depends on the input."""
     return _("**The same on every input.** {why}", why=escape_markdown(_(claim.theorem))) if claim.theorem else ""
 
 
-def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
-    """Return the tokens and heads that a claim, or all claims, are checked on.
-
-    Args:
-        chosen: the input.
-        longest: largest number of tokens measured.
-        claim: the claim; None for all claims.
-    """
-    if claim and claim.is_recorded:
+def scope(chosen: ChosenInput, longest: int, claim: Claim) -> str:
+    """Return the tokens and heads that a claim is checked on, at most ``longest`` tokens."""
+    if claim.is_recorded:
         return _(
             "This claim is judged on recorded training runs with three random seeds. The verdict does not depend on "
             "the input."
         )
-    if claim and claim.uses_decoder:
+    if claim.uses_decoder:
         return _(
             "This claim is checked with the language model SmolLM2. The verdict does not depend on the chosen model, "
             "layer and heads."
         )
-    if claim and claim.uses_image:
-        return (
-            _("The check uses the whole image.")
-            if isinstance(chosen.source, ImageSource)
-            else _("The check uses an included photograph, because the input is not an image.")
-        )
+    if claim.uses_image:
+        return _("The check uses the whole image.")
     if chosen.qkv.heads == 1:
         heads = _("one head")
     elif chosen.head is None:
         heads = _("all {heads} heads", heads=chosen.qkv.heads)
     else:
         heads = _("head {head} of {heads}", head=chosen.head, heads=chosen.qkv.heads)
-    grown = longest > chosen.qkv.n
-    if claim and claim.measures_lengths and grown:
+    if claim.measures_lengths and longest > chosen.qkv.n:
         return _("The check uses {which} and lengths up to {most} tokens.", most=longest, which=heads)
     if chosen.qkv.n > LONGEST:
         return _(
             "The check uses {which} and the first {most} of {n:,} tokens.", most=LONGEST, n=chosen.qkv.n, which=heads
         )
-    return paragraph(
-        _n(
-            "The check uses {which} and {n} token.",
-            "The check uses {which} and {n} tokens.",
-            n=chosen.qkv.n,
-            which=heads,
-        ),
-        _("Claims about growth are checked at lengths up to {most} tokens.", most=longest)
-        if grown and not claim
-        else "",
+    return _n(
+        "The check uses {which} and {n} token.", "The check uses {which} and {n} tokens.", n=chosen.qkv.n, which=heads
     )

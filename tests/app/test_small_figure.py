@@ -185,10 +185,11 @@ def test_the_name_and_the_values_of_the_subject_are_bold(subject):
 
 
 @pytest.mark.parametrize(
-    ("low", "options", "is_dots"), [(0.5, {}, True), (0.4, {}, False), (0.5, {"log_y": True}, True)]
+    ("low", "options", "is_dots"),
+    [(0.5, {}, True), (0.4, {}, False), (0.5, {"log_y": True}, True), (0.5, {"share": True}, False)],
 )
 def test_dots_on_a_shorter_axis_replace_bars_of_similar_lengths(low, options, is_dots):
-    chart = small_figure({"a": [(0, low), (1, 0.9)]}, categories=["one", "two"], share=True, **TITLES, **options)
+    chart = small_figure({"a": [(0, low), (1, 0.9)]}, categories=["one", "two"], **TITLES, **options)
     assert len(bars(chart)) == (0 if is_dots else 2)
     assert svg(chart).count(f'h0" stroke="{SERIES[0]}"') == (2 if is_dots else 0)
     assert ("0" in words(chart)) == (not is_dots and "log_y" not in options)

@@ -12,6 +12,8 @@ from attention_core.claims import Verdict, model_experiments
 from attention_core.claims.checks.model import four_sinks, one_layer, sharpest_logits
 from attention_core.claims.claim import ExperimentInput
 from attention_core.claims.model_experiments import ReplacementRow
+from attention_core.errors import InputError
+from attention_core.experiments import swap
 from attention_core.experiments.task import load
 from attention_core.inputs import TextSource, models
 from attention_core.inputs.text import record_layers
@@ -31,6 +33,21 @@ def test_claims_about_the_decoder_need_a_text(key):
     found = trial(key, synthetic("clustered", n=80))
     assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
     assert found.why == "The check needs a text, which a language model reads. Choose a text."
+
+
+@pytest.mark.parametrize(("tokens", "slow"), [(63, False), (64, True)])
+def test_a_decoder_reads_only_texts_that_are_long_enough(tokens, slow):
+    source = TextSource(" salt" * tokens)
+    assert len(models.load("smollm2").tokenizer.encode(source.text).ids) == tokens
+    assert {task.runs_decoder for task in claims.tasks(source, keys=READS)} == {slow}
+
+
+def test_a_decoder_that_cannot_be_loaded_is_tried_only_on_request(monkeypatch):
+    def fail(*_arguments, **_options):
+        raise InputError("no model")
+
+    monkeypatch.setattr(swap, "text_tokens", fail)
+    assert all(task.runs_decoder for task in claims.tasks(TextSource(TEXT), keys=READS))
 
 
 def test_a_text_is_read_up_to_the_requested_length_and_the_limit():

@@ -20,10 +20,10 @@ from app.ui import palette
 from app.ui.input_forms import UPLOAD
 from attention_core import claims
 from attention_core.__main__ import main
-from attention_core.claims import Verdict
+from attention_core.claims import Outcome, Verdict
 from attention_core.experiments import swap
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
-from pages.claims import board, board_words, colours, words
+from pages.claims import board, board_words, colours, condition_words, words
 from pages.claims.options import VERDICTS_BY_NAME
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
@@ -32,9 +32,9 @@ SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2))
 EVERY = claims.all_claims()
 
 
-def open_groups(**options):
-    """Return the page with the claims of each subject."""
-    return [open_claims(claim_group=subject, **options) for subject in board_words.SUBJECTS]
+def open_verdicts(**options):
+    """Return the page with the claims of each verdict, and with those that are not checked yet."""
+    return [open_claims(verdict=word, **options) for word in (*VERDICTS_BY_NAME, "unchecked")]
 
 
 def shown_text(*pages):
@@ -117,41 +117,54 @@ def test_claims_that_measure_time_run_on_request():
     source = SyntheticSource(SyntheticSpec(n=43, d=8, heads=2))
     [timed] = [task for task in claims.tasks(source) if task.timed]
     dispatch.drop_rows("claims", timed)
-    at = open_claims(n=43, claim_group="sparse")
-    assert "sparse_time" in listed(at)
+    at = open_claims(n=43, verdict="unchecked")
+    assert listed(at) == {"sparse_time"}
     assert ": 1 not run]" in shown_text(at)
     assert "Checked only on request, because the check measures computing times:" in shown_text(at)
     assert dispatch.cached_rows("claims", timed) is None
     assert at.button(key="claims.check").label == "Run 1 more check"
     at.button(key="claims.check").click().run()
     assert at.session_state["check"] is True
-    assert "sparse_time" in cards(at)
+    assert not listed(at)
     assert "Checked only on request" not in shown_text(at)
     assert not any(button.key == "claims.check" for button in at.button)
     assert dispatch.cached_rows("claims", timed) is not None
-    assert "sparse_time" in cards(open_claims(n=43, claim_group="sparse")), "a cached result is shown to every visitor"
+    other = open_claims(n=43, claim="sparse_time")
+    assert len(charts(other)) == 1, "a cached result is shown to every visitor"
 
 
-def test_claims_that_run_a_model_run_on_request():
-    text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.uses_decoder]
-    at = open_claims(input="text", layer=0, text=text, claim_group="model")
+def test_claims_that_run_a_model_run_on_request(monkeypatch):
+    text, slow = (
+        "The old bridge was closed, so we took the ferry.",
+        {claim.key for claim in EVERY if claim.uses_decoder},
+    )
+    at = open_claims(input="text", layer=0, text=" ".join([text] * 6), verdict="unchecked")
     assert "Checked only on request, because SmolLM2 must process the text a dozen times:" in shown_text(at)
-    assert listed(at) == {claim.key for claim in slow}
-    assert not cards(at)
-    assert ": 6 not run]" in shown_text(at)  # and the claim that measures time
+    assert listed(at) == {*slow, "sparse_time"}
+    assert ": 6 not run]" in shown_text(at)
     assert at.button(key="claims.check").label == "Run 6 more checks"
+    monkeypatch.setattr(claims, "run", lambda task, *, load: (Outcome(key=task.key, verdict=Verdict.UNTESTABLE),))
     at.button(key="claims.check").click().run()
     assert at.session_state["reads"] is at.session_state["check"] is True
     assert "Checked only on request" not in shown_text(at)
+    assert ": 0 not run]" in shown_text(at)
+
+
+def test_a_text_that_is_too_short_for_a_model_is_reported_without_a_request():
+    text, slow = (
+        "The old bridge was closed, so we took the ferry.",
+        {claim.key for claim in EVERY if claim.uses_decoder},
+    )
+    at = open_claims(input="text", layer=0, text=text, verdict="untestable")
     tokens = len(swap.text_tokens(text).ids)
     assert f"At least 64 tokens are needed, but this input has {tokens}." in shown_text(at)
-    assert cards(at) | listed(at) == {claim.key for claim in slow}
-    assert " not run]" not in shown_text(at)
+    assert slow <= listed(at)
+    assert at.button(key="claims.check").label == "Run 1 more check"
 
 
 def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
-    pages = open_groups(check=True)
-    at, shown, timed = pages[0], shown_text(*pages), {claim.key for claim in EVERY if claim.timed}
+    pages = open_verdicts(check=True)
+    tiles, shown, timed = strip(open_claims()), shown_text(*pages), {claim.key for claim in EVERY if claim.timed}
     labels = {button.label for each in pages for button in each.button}
     assert {words.title(claim) for claim in EVERY if claim.key not in listed(*pages)} <= labels
     for key, outcome in expected.items():
@@ -162,16 +175,17 @@ def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
     assert listed(*pages) <= untestable
     assert len(chips(*pages)) == len(cards(*pages))
     measured = {key: dispatch.rows("claims", claims.tasks(SOURCE, keys=[key])[0])[0] for key in timed}
-    assert plain(board_words.summary((expected | measured).values(), "all")) in shown
-    assert " not run]" not in shown
+    all_outcomes = (expected | measured).values()
+    assert plain(board_words.summary(all_outcomes, "holds")) in shown
+    assert ": 0 not run]" in shown  # in the page with the claims that are not checked
     assert "This claim is about the attention of trained models. Choose a text" in shown
     for claim in EVERY:
-        assert claim.timed or board_words.tile(claim, expected[claim.key].verdict) in strip(at)[claim.subject]
+        assert claim.timed or board_words.tile(claim, expected[claim.key].verdict) in tiles[claim.subject]
     assert ("is a result on this input, not an error" in shown) == (Verdict.FAILS in chips(*pages))
 
 
 def test_the_checks_follow_the_input():
-    at = open_claims(claim_group="low_rank")
+    at = open_claims(verdict="holds")
     first = shown_text(at)
     at.session_state["n"] = 48
     at.run()
@@ -191,28 +205,24 @@ def test_the_filter_shows_one_verdict(expected):
         assert shown - {claim.key for claim in EVERY if claim.timed} == expected_keys
 
 
-def test_the_page_opens_with_three_claims_and_shows_one_group_at_a_time():
+def test_the_page_opens_with_three_claims_and_a_filter_shows_the_others():
     at = open_claims(input="text", layer=0, text="The cat sat on the mat, and the cat slept on the warm mat again.")
     assert cards(at) == set(board_words.FIRST_KEYS)
-    assert "**[:gray-badge[Start with these]](#?claim_group=first&claim=)** [:gray-badge[Softmax]]" in shown_text(at)
     headings = [each.value.removeprefix("## ") for each in at.markdown if each.value.startswith("## ")]
     assert headings == ["All claims"]
-    pages = open_groups(check=True)
-    for subject, each in zip(board_words.SUBJECTS, pages, strict=True):
-        assert cards(each) | listed(each) == {claim.key for claim in EVERY if claim.subject == subject}
+    pages = open_verdicts(check=True)
+    for each in pages:
         order = [claim.key for claim in EVERY if claim.key in cards(each)]
         assert [key for button in each.button if (key := (button.key or "")[len("claims.open.") :]) in order] == order
         assert ("## Without a result" in shown_text(each)) == bool(listed(each))
     subjects = [claim.subject for claim in EVERY]
     assert subjects == sorted(subjects, key=claims.SUBJECTS.index)
-    filtered = shown_text(open_claims(verdict="fails"))
-    assert "Start with these" not in filtered
-    assert "## All claims" not in filtered
+    assert "## All claims" not in shown_text(open_claims(verdict="fails"))
 
 
 def test_each_card_names_its_article():
     assert all(claim.source.authors for claim in claims.discover().values())
-    pages = open_groups(check=True)
+    pages = open_verdicts(check=True)
     shown, with_cards = shown_text(*pages), cards(*pages)
     for claim in EVERY:
         assert plain(board_words.origin(claim)) in shown or claim.key not in with_cards
@@ -259,7 +269,7 @@ def titled(title, *, log):
 
 
 def test_each_card_has_a_small_figure(expected):
-    shown = [each.value for at in open_groups() for each in at.markdown if "<img" in each.value]
+    shown = [each.value for at in open_verdicts() for each in at.markdown if "<img" in each.value]
     judged = [o for o in expected.values() if not o.untestable_reason and not o.claim.timed]
     assert len(judged) > 8
     for outcome in judged:
@@ -294,15 +304,12 @@ def test_a_link_to_one_claim_opens_its_panel_in_its_place():
     assert len(charts(at)) == 1
 
 
-def test_a_claim_opens_its_group_which_stays_when_the_claim_is_closed():
-    sparse = {claim.key for claim in EVERY if claim.subject == "sparse"}
+def test_an_open_claim_hides_the_cards_of_the_others_and_an_old_link_opens_it():
     at = open_page("claims", {"input": "synthetic", "n": "44", "claim": "sparse_costs", "claim_group": "delta"})
-    assert cards(at) | listed(at) == sparse - {"sparse_costs"}
+    assert not cards(at) | listed(at)
+    assert len(charts(at)) == 1
     at.button(key="claims.back").click().run()
-    assert cards(at) | listed(at) == sparse
-    assert at.session_state["claim_group"] == "sparse"
-    other = open_page("claims", {"input": "synthetic", "n": "44", "claim_group": "delta"})
-    assert cards(other) == {claim.key for claim in EVERY if claim.subject == "delta"}
+    assert cards(at) | listed(at) == set(board_words.FIRST_KEYS)
 
 
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
@@ -323,13 +330,9 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
         assert finding(outcome) in shown
         assert not charts(at)
         return
-    for each in claim.quantities:
-        assert each.label in shown
-        if not claim.timed:
-            shown_number = claim.formatted_numbers(outcome.numbers)[each.name] + words.unit(each)
-            if each.of_heads and outcome.heads:
-                shown_number = words.heads_text(words.head_count(outcome, outcome.numbers[each.name]), outcome.heads)
-            assert plain(f"**{shown_number}**") in shown
+    if not claim.timed:
+        assert finding(outcome) in shown
+        assert plain(condition_words.conditions(outcome)) in shown
     axes = charts(at)[0]["layout"]
     figure = claim.figure
     assert axes["xaxis"]["title"]["text"] == titled(figure.x.title, log=figure.x.log)
@@ -360,7 +363,6 @@ def test_all_heads_are_checked_unless_one_is_selected():
     at.button(key="claims.back").click().run()
     assert at.session_state["claim_heads"] == "one"
     assert on_card(one) in shown_text(at)
-    assert "head 1 of 2" in shown_text(at)
     at.button_group(key="claim_heads").set_value("all").run()
     assert on_card(one) not in shown_text(at)
     assert on_card(all_heads) in shown_text(at)
@@ -403,8 +405,8 @@ def test_the_command_reports_the_same_verdicts(capsys):
     assert main(["claims", *asked, "--only", *(claim.key for claim in untimed)]) == 0
     printed = plain(capsys.readouterr().out).split("\n\n")
     options = {"kind": "clustered", "n": 24, "d": 32, "heads": 4, "head": 1, "claim_heads": "one"}
-    pages = open_groups(**options)
-    shown, tiles = shown_text(*pages), "".join(strip(pages[0]).values())
+    pages = open_verdicts(**options)
+    shown, tiles = shown_text(*pages), "".join(strip(open_claims(**options)).values())
     spec = SyntheticSpec(kind="clustered", n=24, d=32, heads=4)
     found = outcomes(SyntheticSource(spec), head=1, keys=[claim.key for claim in untimed])
     assert len(printed) == len(untimed) + 1 > 15
@@ -420,13 +422,14 @@ def test_the_command_reports_the_same_verdicts(capsys):
 
 
 def test_an_input_that_is_too_short_is_reported():
-    pages = open_groups(n=3)
+    pages = open_verdicts(n=3)
     texts = [claim for claim in EVERY if claim.uses_decoder]
     short = [claim for claim in EVERY if claim.needs > 3 and not claim.measures_lengths and claim not in texts]
     assert len(short) > 5
     for claim in short:
         assert f"At least {claim.needs} tokens are needed, but this input has 3." in shown_text(*pages)
-    assert listed(*pages) - {"sparse_time"} == {claim.key for claim in (*short, *texts)}
+    assert listed(*pages) - {"sparse_time", "square_window"} == {claim.key for claim in (*short, *texts)}
+    assert "The check needs an image. Choose an image." in shown_text(*pages)
     assert "The check needs a text, which a language model reads. Choose a text." in shown_text(*pages)
     alone = open_claims(n=3, claim=short[0].key)
     assert f"At least {short[0].needs} tokens are needed, but this input has 3." in shown_text(alone)
@@ -488,7 +491,7 @@ def test_no_longer_input_is_offered_if_it_would_not_help():
 def test_a_theorem_is_named_on_its_card_and_panel():
     theorems = [claim for claim in EVERY if claim.theorem]
     assert {"nystrom_all_landmarks"} <= {claim.key for claim in theorems}
-    pages, judged = open_groups(), outcomes(keys=[claim.key for claim in theorems])
+    pages, judged = open_verdicts(), outcomes(keys=[claim.key for claim in theorems])
     texts = [each.value for at in pages for each in at.markdown]
     for claim in theorems:
         [card] = [each for each in texts if on_card(judged[claim.key]) in plain(each)]
@@ -502,10 +505,6 @@ def test_claims_measured_beyond_the_input_name_the_length():
     assert "The check uses all 2 heads and lengths up to 512 tokens." in shown_text(
         open_claims(claim="memory_quadruples")
     )
-    assert (
-        "The check uses all 2 heads and 40 tokens. Claims about growth are checked at lengths up to 512 tokens."
-        in shown_text(open_claims())
-    )
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
     read = shown_text(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
     assert f"The check uses all 12 heads and {TextSource(text).load().n} tokens." in read
@@ -515,7 +514,7 @@ def test_untestable_claims_are_explained_and_the_others_judged():
     found = outcomes(SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=0.0)))
     untestable = [outcome for outcome in found.values() if outcome.untestable_reason]
     assert any("have the same weight" in finding(outcome) for outcome in untestable)
-    pages = open_groups(sharpness=0.0)
+    pages = open_verdicts(sharpness=0.0)
     assert all(finding(outcome) in shown_text(*pages) for outcome in untestable)
     assert {outcome.key for outcome in untestable} >= listed(*pages) - {"sparse_time"}
 

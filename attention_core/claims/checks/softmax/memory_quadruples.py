@@ -55,7 +55,7 @@ CLAIM = Claim(
     ),
     figure=Figure(
         x=Axis("n", "tokens n", log=True),
-        y=Axis("largest", "size of the largest tensor (numbers per head)", log=True),
+        y=Axis("largest", "largest tensor (numbers per head)", log=True),
         by="variant",
     ),
     needs=8,

@@ -101,7 +101,7 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 CLAIM = Claim(
     statement="Trained models attend mostly to nearby tokens. Their output changes little if each query may attend "
     "only to a window of nearby keys.",
-    short="nearby keys get extra weight and are enough",
+    short="attention is mostly local",
     source=registry.variant("longformer").source,
     place=Place("matrices", variants=("softmax", "local~window~{window}")),
     experiment="For increasing distances w, the experiment measures the share of every head's attention on keys at "
@@ -122,10 +122,11 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="Softmax gives {mass}% of its weight to keys within a distance of {window} from the query; equal weights "
-    "would give {even}%. With only these keys (local attention), the output changes by {error}% (median over heads).",
-    details="The first token receives {first}% of the attention. If this token is removed from the input, keys within "
-    "the window receive {mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
+    finding="Softmax gives {mass}% of its weight (median over heads) to keys within a distance of {window} from the "
+    "query; equal weights would give {even}%.",
+    details="With only these keys (local attention), the output changes by {error}% (median over heads). The first "
+    "token receives {first}% of the attention. If this token is removed from the input, keys within the window receive "
+    "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
     quantities=(
         Quantity("mass", "attention within the window, median over heads", "%"),
         Quantity("even", "share of attention within the local window if all keys have equal weights", "%"),

@@ -42,7 +42,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 CLAIM = Claim(
     statement="Atrous attention (every k-th key) costs 1/k as much as full attention. The cost of local attention "
     "(only nearby keys) grows in proportion to the number of tokens.",
-    short="atrous costs 1/k as much; local is linear",
+    short="atrous and local attention compute less",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", f"local~window~{K}", f"atrous~stride~{K}")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "

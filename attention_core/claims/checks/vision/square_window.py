@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Axis, Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.inputs.image_source import ImageSource
 from attention_core.metrics.image_quality import psnr
@@ -32,8 +32,13 @@ class WindowShapeRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[WindowShapeRow]:
-    """Yield the PSNR of the denoised image for windows of both shapes with equal numbers of pixels."""
-    source = inputs.source if isinstance(inputs.source, ImageSource) else ImageSource()
+    """Yield the PSNR of the denoised image for windows of both shapes with equal numbers of pixels.
+
+    Raises:
+        UntestableError: if the input is not an image.
+    """
+    if not isinstance(source := inputs.source, ImageSource):
+        raise UntestableError("The check needs an image. Choose an image.")
     qkv, clean = source.whole(), source.clean()
     for radius in RADII:
         pixels = (2 * radius + 1) ** 2
@@ -57,8 +62,8 @@ CLAIM = Claim(
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
     experiment="Local attention denoises an image: each pixel attends mostly to pixels in its window whose "
     "surroundings are similar to its own. The window has 9, 25, 49 or 121 pixels, either all in the pixel's row, or "
-    "in a square around the pixel. If the input is not an image, an included photograph is used. The quality is the "
-    "peak signal-to-noise ratio (PSNR), which compares the denoised image with the image without noise.",
+    "in a square around the pixel. The quality is the peak signal-to-noise ratio (PSNR), which compares the denoised "
+    "image with the image without noise.",
     rule="Local attention denoises an image, with a square window or with a window of as many pixels along the row. "
     "The claim holds if the square window removes more noise (higher PSNR) at all four window sizes. It partly holds "
     "if it does so at one size or more.",
