@@ -14,17 +14,13 @@ MOSTLY_SHARE = 0.5
 SYMBOLS = {"recall": N_("k: key, v: value, ·: blank")}
 """Meaning of the names of tokens, by task, if these names are abbreviations."""
 MOSTLY_SENTENCES = {
-    "recall": N_(
-        "After {step} steps, a repeated key symbol in layer {layer} of {names} attends mostly to the value symbol that "
-        "it was paired with."
-    ),
+    "recall": N_("After {step} steps, most weight of a repeated key is on its value in layer {layer} of {names}."),
     "induction": N_(
-        "After {step} steps, a repeated symbol in layer {layer} of {names} attends mostly to the symbol that followed "
-        "it the first time (an induction head)."
+        "After {step} steps, most weight of a repeated symbol is on the symbol that followed it the first time, in "
+        "layer {layer} of {names} (an induction head)."
     ),
     "copying": N_(
-        "After {step} steps, a question mark in layer {layer} of {names} attends mostly to the symbol that it must "
-        "repeat."
+        "After {step} steps, most weight of a question mark is on the symbol to repeat, in layer {layer} of {names}."
     ),
 }
 """For each task, the sentence about the variants whose queries attend mostly to their answers."""
@@ -33,45 +29,27 @@ MOSTLY_SENTENCES = {
 def attention_headline(
     results: Sequence[Outcome], shown_layer: int, link: Callable[[int], str] = lambda layer: ""
 ) -> Finding:
-    """Return the sentence that lists the variants whose queries attend mostly to their answers, and an explanation.
+    """Return the sentence that lists the variants whose queries attend mostly to their answers, and a note.
 
-    An answer is the symbol that a query must predict. The explanation has the weight on the answers by variant.
+    An answer is the symbol that a query must predict. The note explains negative weights on answers.
 
     Args:
         results: one per variant, each with attention matrices; the answers of their task are symbols of the sequence.
         shown_layer: the layer whose matrices are shown.
         link: function that returns the address of the view of a layer; empty for no link.
     """
-    first = {outcome.name_in_sentence: _answer_weights(outcome.rows[0]) for outcome in results}
     last = {outcome.name_in_sentence: _answer_weights(outcome.rows[-1]) for outcome in results}
     layer = max(range(len(next(iter(last.values())))), key=lambda i: max(own[i] for own in last.values()))
     order = sorted(last, key=lambda name: -last[name][layer])
     most = enumeration(escape_markdown(name) for name in order if last[name][layer] >= MOSTLY_SHARE)
     step = max(outcome.rows[-1].row.step for outcome in results)
-    weights = enumeration(
-        _(
-            "**{name}** ({first} to {last})",
-            name=escape_markdown(name),
-            first=percent(first[name][layer]),
-            last=percent(last[name][layer]),
-        )
-        for name in order
-    )
     mostly = (
         _(MOSTLY_SENTENCES[results[0].rows[0].spec.model.task], names=most, layer=layer, step=step)
         if most
         else _("No variant here attends mostly to the answer.")
     )
-    explanation = paragraph(
-        _(
-            "In layer {layer} of run 1, the weight on the answer (framed) changes from step 0 to step {step}: "
-            "{weights}.",
-            layer=layer,
-            step=step,
-            weights=weights,
-        ),
-        _("A negative weight (orange) subtracts the value.") if any(last[name][layer] < 0 for name in order) else "",
-    )
+    has_negative = any(last[name][layer] < 0 for name in order)
+    explanation = _("A negative weight (orange) subtracts the value.") if has_negative else ""
     choose, address = _("Choose layer {layer}", layer=layer), link(layer)
     choose = f"[{choose}]({address})" if address else choose
     hint = _("{choose} to see these weights.", choose=choose) if layer != shown_layer else ""

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from app.words.finding import Finding
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
-from app.words.labels import in_words
 from attention_core.formatting import percent
 from attention_core.learning.defaults import TEST_ITEMS
 from attention_core.learning.hidden_answers import hidden_share
@@ -24,8 +23,8 @@ POSITION_TEXTS = {
 }
 
 
-def task_text(task: LearningTask, view: str, positions: str) -> str:
-    """Return the description of the task, and what a view with tests compares."""
+def task_text(task: LearningTask, view: str, positions: str, *, convolution: bool) -> str:
+    """Return the description of the task, what a view with tests compares, and the parts of the models."""
     title, note = _(task.title), ""
     if view == "capacity" and task.key in TEST_ITEMS:
         note = _(
@@ -37,7 +36,8 @@ def task_text(task: LearningTask, view: str, positions: str) -> str:
         title = _("{task}, {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
     if view == "longer":
         note = _(POSITION_TEXTS[positions])
-    return _("**{task}.** {summary}", task=title, summary=paragraph(_(task.summary), note))
+    parts = _("All models have a short convolution.") if convolution else ""
+    return _("**{task}.** {summary}", task=title, summary=paragraph(_(task.summary), note, parts))
 
 
 def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterparts: Sequence[Outcome] = ()) -> Finding:
@@ -93,7 +93,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
             _("Accuracy falls {losses}.", losses=enumeration(losses)) if losses else "",
         )
     others = [(name, percent(share)) for share, name in unable if (share, name) not in named]
-    return Finding(f"**{paragraph(text, _position_sentence(results, counterparts))}**", other_results(others))
+    return Finding(f"**{paragraph(_position_sentence(results, counterparts), text)}**", other_results(others))
 
 
 def _learned_sentence(able: Sequence[str], learned: int, values: Mapping[str, int]) -> str:
@@ -208,18 +208,20 @@ def _position_sentence(results: Sequence[Outcome], counterparts: Sequence[Outcom
     position encoding. The arguments are those of ``headline``.
     """
     shares = [
-        (each, test[1], other_test[1])
+        (each, *test, other_test[1])
         for each, other in matching(results, counterparts)
         if (test := each.largest_test("length")) and (other_test := other.largest_test("length"))
     ]
     if not shares:
         return ""
-    outcome, own, changed = max(shares, key=lambda share: abs(share[1] - share[2]))
+    outcome, n, own, changed = max(shares, key=lambda share: abs(share[2] - share[3]))
     if abs(own - changed) <= MAX_CLOSE or max(own, changed) < THRESHOLD:
         return ""
     text = (
-        N_("{name} gets {share} right without position encoding (dashed), instead of {own} with RoPE.")
+        N_("On {n} tokens, {name} gets {share} right without position encoding (dashed), instead of {own} with RoPE.")
         if outcome.rows[0].spec.model.positions == "rotary"
-        else N_("{name} gets {share} right with RoPE (dashed), instead of {own} without position encoding.")
+        else N_(
+            "On {n} tokens, {name} gets {share} right with RoPE (dashed), instead of {own} without position encoding."
+        )
     )
-    return _(text, name=escape_markdown(in_words(outcome.name)), share=percent(changed), own=percent(own))
+    return _(text, n=n, name=escape_markdown(outcome.name_in_sentence), share=percent(changed), own=percent(own))

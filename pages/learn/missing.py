@@ -49,7 +49,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
             with st.container(gap=None):
                 st.markdown(f"**{escape_markdown(each.full.name)}**")
                 _curves(each, colours, f"learn.parts.{key}.{number}")
-    notes = [part_words.convolution_note(results), part_words.not_removable(shown)]
+    notes = [part_words.convolution_note(results)]
     if key == "end":  # During training, the other models are still to come.
         notes += gaps.not_trained_without(results)
     st.caption(paragraph(*notes, words.medians_note(len({each.row.seed for each in rows}))))

@@ -62,7 +62,8 @@ def _show_view(
     variant_picker.show(keeps_all=True)
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))
-    st.caption(generalisation_words.task_text(task, view, options.positions_of(LearnOptions.current())))
+    positions, convolution = options.positions_of(LearnOptions.current()), LearnOptions.convolution.value == "on"
+    st.caption(generalisation_words.task_text(task, view, positions, convolution=convolution))
     picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.recorded_rows(options.recorded_plan())
 

@@ -119,26 +119,6 @@ def _layer_sentence(results: Sequence[PartOutcome]) -> str:
     )
 
 
-def not_removable(results: Sequence[PartOutcome]) -> str:
-    """Return the sentences about parts that some models do not have; empty if all models have all parts."""
-    lacking = {
-        part: [escape_markdown(outcome.full.name_in_sentence) for outcome in results if part not in outcome.parts]
-        for part in PART_NAMES
-    }
-    by_names: dict[tuple[str, ...], list[str]] = {}
-    for part, names in lacking.items():
-        if names:
-            by_names.setdefault(tuple(names), []).append(_(MISSING_PARTS[part]))
-    return paragraph(
-        *(
-            _("These models have {parts} to remove.", parts=enumeration(parts))
-            if len(names) == len(results)
-            else _("With {names}, there is {parts} to remove.", names=enumeration(names), parts=enumeration(parts))
-            for names, parts in by_names.items()
-        )
-    )
-
-
 def convolution_note(results: Sequence[PartOutcome]) -> str:
     """Return what a short convolution is; empty if no model has one that can be removed."""
     if not any("convolution" in outcome.ablations for outcome in results):

@@ -9,7 +9,7 @@ from app.figures.lines.curve import Curve, guide
 from app.figures.lines.curves import WIDTH, curves
 from app.figures.lines.spread import QUANTILES, RANGE, spread
 from app.ui import chart
-from app.words.i18n import N_, _, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import axis_title
 from attention_core.experiments.learning import MEASURE_INTERVAL, LearnRow, length_with_items
 from attention_core.formatting import percent
@@ -51,7 +51,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
                 st.markdown(_("**During training**, with {n} pairs", n=spec.items))
                 _draw_race(rows, key, chance, from_sequence=from_sequence, width=HALF)
             with st.container(gap=None):
-                st.markdown(_("**After training**, with more pairs"))
+                st.markdown(_("**After training** with {n} pairs, tested with more", n=spec.items))
                 _draw_tests(rows, f"race.{key}", by="items", width=HALF)
     else:
         _draw_race(rows, key, chance, from_sequence=from_sequence, width=WIDTH)
@@ -122,29 +122,21 @@ def _edges(outcome: Outcome) -> Sequence[float]:
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     """Draw the accuracy of the trained models on longer sequences (``by="length"``) or with more items to remember."""
-    task = task_of(rows[0].spec.model.task)
-    if text := gaps.no_tests(task, by=by):
+    if text := gaps.no_tests(task_of(rows[0].spec.model.task), by=by):
         st.info(text)
-        return
-    if by == "length":
-        results = _draw_tests(rows, key, by=by, width=WIDTH)
-    else:
-        with st.grid("auto", min_column_width=HALF_COLUMN, key=f"learn.halves.{key}"):
-            with st.container(gap=None):
-                st.markdown(_("**After training**, with more pairs"))
-                results = _draw_tests(rows, key, by=by, width=HALF)
-            with st.container(gap=None):
-                _draw_memory(results, key)
-    if results:
+    elif by == "items":
+        _draw_memory(rows, key)
+    elif _draw_tests(rows, key, by=by, width=WIDTH):
         _explain(rows)
 
 
-def _draw_memory(results: Sequence[Outcome], key: str) -> None:
+def _draw_memory(rows: Sequence[LearnRow], key: str) -> None:
     """Draw the accuracy with most pairs against the numbers that a layer stores, one point per variant."""
-    tests = [(each, *test) for each in results if (test := each.largest_test("items"))]
+    tests = [(each, *test) for each in outcomes(rows) if (test := each.largest_test("items"))]
     if not tests:
+        st.info(gaps.missing_tests(outcomes(rows)), icon=":material/timer:")
         return
-    spec, pairs = results[0].rows[0].spec, max(pairs for _each, pairs, _share in tests)
+    spec, pairs = rows[0].spec, max(pairs for _each, pairs, _share in tests)
     length = length_with_items(task_of(spec.model.task), spec.length, pairs)
     stored = [
         fixed + length * grown for fixed, grown in (numbers_stored(each.rows[0].spec.model) for each, *_ in tests)
@@ -156,6 +148,7 @@ def _draw_memory(results: Sequence[Outcome], key: str) -> None:
             [share],
             colour=each.colour,
             name_at_end=False,
+            size=9,
             texts=[each.title],
             text_position="middle left" if size == max(stored) > min(stored) else "middle right",
         )
@@ -164,7 +157,14 @@ def _draw_memory(results: Sequence[Outcome], key: str) -> None:
     st.markdown(_("**With {n} pairs**, by memory", n=pairs))
     title = axis_title(_("numbers that a layer stores after {n} tokens", n=length), log=True)
     key = f"learn.memory.{key}"
-    _draw(points, x="memory", y="accuracy", key=key, name="learn-memory", x_title=title, log_x=True, width=HALF)
+    _draw(points, x="memory", y="accuracy", key=key, name="learn-memory", x_title=title, log_x=True, width=WIDTH)
+    st.caption(
+        _n(
+            "Each point is {n} training run.",
+            "Each point is the median of {n} training runs with different seeds.",
+            n=len({each.row.seed for each in rows}),
+        )
+    )
 
 
 def _draw_tests(rows: Sequence[LearnRow], key: str, *, by: str, width: float) -> list[Outcome]:

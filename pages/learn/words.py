@@ -123,7 +123,6 @@ def _comparison_headline(results: Sequence[Outcome]) -> tuple[str, str]:
 
     The text is a list with one item for each known cause.
     """
-    surprise, reason = fastest_fails(results)
     learned, explained, others, untrained = (
         learned_steps(results),
         list[tuple[float, str]](),
@@ -141,9 +140,9 @@ def _comparison_headline(results: Sequence[Outcome]) -> tuple[str, str]:
         else:
             others.append((-outcome.accuracy, name, share))
     return (
-        surprise or _count_sentence(len(learned), results, names=enumeration(map(escape_markdown, learned))),
+        fastest_fails(results)
+        or _count_sentence(len(learned), results, names=enumeration(map(escape_markdown, learned))),
         _lines(
-            reason,
             *(text for _share, text in sorted(explained)),
             other_results([(name, share) for _accuracy, name, share in sorted(others)], are_all=not learned),
             _("Not trained yet: {names}.", names=enumeration(untrained)) if untrained else "",
