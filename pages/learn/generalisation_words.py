@@ -36,7 +36,7 @@ def task_text(task: LearningTask, view: str, positions: str, *, convolution: boo
         title = _("{task}, {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
     if view == "longer":
         note = _(POSITION_TEXTS[positions])
-    parts = _("All models have a short convolution.") if convolution else ""
+    parts = _("All models have a short convolution.") if convolution and view != "parts" else ""
     return _("**{task}.** {summary}", task=title, summary=paragraph(_(task.summary), note, parts))
 
 

@@ -604,6 +604,7 @@ def test_the_description_of_the_task_says_what_tests_compare(view, positions, te
     plain, mixed = (generalisation_words.task_text(task, view, positions, convolution=each) for each in (False, True))
     assert plain.endswith(text.format(summary=task.summary))
     assert mixed == f"{plain} All models have a short convolution."
+    assert "convolution" not in generalisation_words.task_text(task, "parts", positions, convolution=True)
 
 
 def of_a_test(word, accuracy, *, positions="none", seed=0, length=256):
