@@ -50,6 +50,8 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     key_html = _key(matrices[0], step, seeds, has_negative=has_negative)
     st.html(f'<div class="checkpoints">{key_html}{"".join(panels)}</div>')
     task = matrices[0].spec.model.task
+    if task_of(task).vectors:
+        return  # The tokens have no symbols.
     symbols = attention_words.SYMBOLS.get(task)
     text = N_("Sequence ({symbols}): {tokens}") if symbols else N_("Sequence: {tokens}")
     tokens = f"`{' '.join(example_labels(matrices[0].spec))}`"

@@ -114,6 +114,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert "on the answer" not in panels
     assert "<b></b>" not in panels
     assert any(text.startswith("Sequence: `") for text in texts(at))
+    at = open_learn(l_view="attention", l_task="maximum", variants=(ac.get("softmax"),))
+    assert not any(text.startswith("Sequence") for text in texts(at)), "its tokens are vectors"
 
 
 def test_the_result_says_which_variants_have_no_recorded_run():
