@@ -1,6 +1,7 @@
 """Nyström's step about the inverse: the matrices M, Z and M Z, and charts of the residual and the errors."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import ceil, floor, log10
 
 import numpy as np
@@ -9,6 +10,7 @@ import streamlit as st
 from app.figures.lines.curve import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
+from app.ui.lazy import lazy_expander
 from app.words.i18n import N_, _, _n
 from app.words.labels import axis_title
 from attention_core.analysis.low_rank.factors import product
@@ -37,21 +39,18 @@ def inverse_step(data: HeadData) -> Step:
     is_number = len(middle) == 1
 
     def draw(key: str) -> None:
-        how, identity = (
-            _("computed with: {how}", how=_inverse_method(data)),
-            _("identity matrix if Z is the exact inverse"),
-        )
-        if not is_number:
-            _draw_errors(rows, key)
-        pictures.board(
-            f"{key}.inverse",
-            landmark_panel(_("Matrix M"), middle),
-            landmark_panel(_("Inverse Z"), inverse, caption=how, mark=INVERSE),
-            landmark_panel(_("M Z"), product(middle, inverse), caption=identity),
-            scale="panel",
-        )
-        if not is_number:
-            _directions(data, key)
+        if is_number:
+            _draw_matrices(data, key)
+            return
+        _draw_errors(rows, key)
+        _directions(data, key)
+        lazy_expander(_("Matrices M, Z and M Z"), partial(_draw_matrices, data, key), key=f"{key}.matrices")
+
+    headline, reason = (
+        (_("With one landmark, M is the number 1, so its inverse is exact."), "")
+        if is_number
+        else inverse_sentence(rows, averaged=len(middle) < data.qkv.n)
+    )
 
     return Step(
         mechanism=_(
@@ -66,10 +65,22 @@ def inverse_step(data: HeadData) -> Step:
         formula=rf"{symbol(INVERSE, 'Z')} \leftarrow \tfrac14 Z \left(13 I - M Z \left(15 I - M Z "
         r"\left(7 I - M Z\right)\right)\right)",
         shapes={"M": middle.shape, r"Z_0 = M^\top / (\|M\|_1 \|M\|_\infty)": inverse.shape, "Z": inverse.shape},
-        findings=_("With one landmark, M is the number 1, so its inverse is exact.")
-        if is_number
-        else inverse_sentence(rows, averaged=len(middle) < data.qkv.n),
+        findings=headline,
+        details=reason,
         draw=draw,
+    )
+
+
+def _draw_matrices(data: HeadData, key: str) -> None:
+    middle, inverse = data.parts["middle"], data.parts["inverse"]
+    how = _("computed with: {how}", how=_inverse_method(data))
+    identity = _("identity matrix if Z is the exact inverse")
+    pictures.board(
+        f"{key}.inverse",
+        landmark_panel(_("Matrix M"), middle),
+        landmark_panel(_("Inverse Z"), inverse, caption=how, mark=INVERSE),
+        landmark_panel(_("M Z"), product(middle, inverse), caption=identity),
+        scale="panel",
     )
 
 
@@ -157,7 +168,7 @@ def _counts(rows: Sequence[InverseRow]) -> list[int]:
 
 
 def _directions(data: HeadData, key: str) -> None:
-    """Draw the singular values of the middle factor, and which share of each is inverted after some iterations."""
+    """Draw which share of each singular value of the middle factor is inverted after some iterations."""
     iterations = int(data.setting("iterations"))
     values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
@@ -166,40 +177,27 @@ def _directions(data: HeadData, key: str) -> None:
     st.markdown("**" + _("The iteration inverts small singular values last") + "**")
     exact = data.setting("inverse") == "exact"
     st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1], exact=exact))
-    left, right = st.columns(2)
-    with left:
-        pictures.lines(
-            [Curve(_("singular values of M"), x, values.tolist(), name_at_end=False)],
-            key=f"{key}.values",
-            x_title=_("singular vector"),
-            x_ticks=ticks,
-            y_title=_("singular value of M"),
-            log_y=True,
-            height=300,
-            alt=_("Line: the singular values of the landmark matrix M, in descending order"),
-        )
-    with right:
-        shown = sorted({1, iterations, 12})
-        pictures.lines(
-            [
-                *(
-                    Curve(
-                        _iteration_count(count),
-                        x,
-                        colour=i,
-                        y=nystrom_inverse.inverted_shares(data.parts["middle"], count)[1].tolist(),
-                    )
-                    for i, count in enumerate(shown)
-                ),
-                guide(_("exact inverse"), [x[0], x[-1]], [1.0, 1.0], "dash"),
-            ],
-            key=f"{key}.shares",
-            x_title=_("singular vector"),
-            x_ticks=ticks,
-            y_title=_("factor of M Z (exact inverse: 1)"),
-            height=300,
-            alt=_(
-                "Lines: the factor by which M Z scales each singular vector of the landmark matrix M, where Z is "
-                "its approximate inverse after different numbers of iterations"
+    shown = sorted({1, iterations, 12})
+    pictures.lines(
+        [
+            *(
+                Curve(
+                    _iteration_count(count),
+                    x,
+                    colour=i,
+                    y=nystrom_inverse.inverted_shares(data.parts["middle"], count)[1].tolist(),
+                )
+                for i, count in enumerate(shown)
             ),
-        )
+            guide(_("exact inverse"), [x[0], x[-1]], [1.0, 1.0], "dash"),
+        ],
+        key=f"{key}.shares",
+        x_title=_("singular vector"),
+        x_ticks=ticks,
+        y_title=_("factor of M Z (exact inverse: 1)"),
+        height=300,
+        alt=_(
+            "Lines: the factor by which M Z scales each singular vector of the landmark matrix M, where Z is "
+            "its approximate inverse after different numbers of iterations"
+        ),
+    )

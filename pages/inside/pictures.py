@@ -29,6 +29,8 @@ RESULT = 3
 """Index of the colour of the attention matrix A, in every step."""
 MIN_VISIBLE = 0.02
 """Matrices share a colour scale if the largest value of each is at least this share of the largest value of all."""
+MAX_WEIGHT = 1.001
+"""Matrices with larger absolute entries do not share a colour scale: a matrix of normalised weights would be pale."""
 
 
 def colour(index: int) -> str:
@@ -88,14 +90,14 @@ def pair_panel(data: HeadData, title: str, values: np.ndarray, caption: str = ""
 
 
 def result_panels(data: HeadData) -> tuple[Panel, Panel]:
-    """Return the panels of the variant's attention matrix and of its reference, with which most boards end.
+    """Return the panels of the variant's attention matrix and of its reference, with which the first boards end.
 
-    On a board with a scale per panel, both have one scale, unless the smaller values would be invisible on it.
+    On a board with a scale per panel, both have one scale, unless the smaller values would hardly be visible on it.
     """
     variant_panel = pair_panel(data, _(data.attention.title), data.weights, _("the resulting matrix"))
     reference = reference_panel(data)
     low, high = sorted(float(np.abs(each).max()) for each in (data.weights, data.reference))
-    if low < MIN_VISIBLE * high:
+    if low < MIN_VISIBLE * high or high > MAX_WEIGHT:
         return replace(variant_panel, caption=_("the resulting matrix, on a colour scale of its own")), reference
     return replace(variant_panel, top=high), replace(reference, top=high, scale_panel=variant_panel.title)
 
@@ -157,15 +159,17 @@ def board(
             else _("Colour: value of each entry")
         )
         settings = {"unit": unit, **settings}
-    matrix_board(
-        numbered,
-        key=key,
-        transform=tone,
-        panel_size=520 if len(panels) == 1 else 420,
-        file_name="inside",
-        text=export_metadata.own_text(),
-        **settings,
-    )
+    alone = len(panels) == 1
+    with st.container(width=600 if alone else "stretch"):
+        matrix_board(
+            numbered,
+            key=key,
+            transform=tone,
+            panel_size=520 if alone else 420,
+            file_name="inside",
+            text=export_metadata.own_text(),
+            **settings,
+        )
 
 
 def features(data: HeadData, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:

@@ -175,7 +175,7 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
         draw_strip(data, left[query])
         st.caption(_("The shading shows how much weight the selected query gives to each pooled key."))
         shown = pictures.panel(_("Weights L"), left, data.labels, pool_names(data), column=_("pool"), mark=0)
-        pictures.board(f"{key}.left", shown, *pictures.result_panels(data), scale="panel")
+        pictures.board(f"{key}.left", shown, scale="panel")
 
     return Step(
         title=_("Weights on pools"),

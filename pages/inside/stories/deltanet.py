@@ -52,8 +52,8 @@ def _overlaps(data: HeadData) -> Step:
         title=_("Key overlap"),
         mechanism=paragraph(
             _(
-                "The state is a table from keys to values. Before a token stores its value under its key, it erases a "
-                "share of what earlier tokens stored under similar keys."
+                "Before a token stores its value under its key, it erases a share of what earlier tokens stored under "
+                "similar keys."
             ),
             _("This share is the write strength β times the decayed dot product of the two keys.")
             if _decays(data)
@@ -169,7 +169,6 @@ def _inverse(data: HeadData) -> Step:
                 pictures.earlier_panel(data, "T", inverse, row=_("writing token"), diagonal=True, mark=0),
                 caption=_("blue: value added, orange: value subtracted"),
             ),
-            *pictures.result_panels(data),
             scale="panel",
             masked=None if data.causal else _("later token"),
         ),
@@ -194,9 +193,8 @@ def _written(data: HeadData) -> Step:
     return Step(
         title=_("Writes"),
         mechanism=_(
-            "The state, a matrix that stores values under keys, returns a value for each token's key. The token adds "
-            "only the difference between its own value and this returned value. The write strength β scales this "
-            "difference."
+            "The state returns a value for each token's key. The token adds only the difference between its own value "
+            "and this returned value. The write strength β scales this difference."
         ),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(data)
@@ -245,7 +243,7 @@ def _growth(data: HeadData) -> Step:
                 y_title=_("final norm of the state / mean norm of a value"),
                 log_y=True,
                 mark=(strength, f"{'η' if exact else 'β'} = {strength:g}"),
-                height=440,
+                height=600,
                 alt=_("Line: the size of the state after the last token against the rate η")
                 if exact
                 else _("Line: the size of the state after the last token against the write strength"),
@@ -258,9 +256,8 @@ def _growth(data: HeadData) -> Step:
 
     return Step(
         mechanism=_(
-            "The write strength β is how strongly a token changes the state, the matrix that stores values under keys. "
-            "Storing the token multiplies the part of the state that lies along the token's key by a factor λ, which "
-            "falls as β rises. If λ is below −1, this part grows, and the state can grow without bound."
+            "Storing a token multiplies the part of the state that lies along the token's key by a factor λ, which "
+            "falls as the write strength β rises. If λ is below −1, this part grows."
         ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
@@ -284,7 +281,7 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     """
     lowest, highest = strengths[0], strengths[-1]
     stable = eigenvalues >= -1 - 1e-9
-    values = {"least": lowest, "most": highest, "low": number(sizes.min()), "high": number(sizes[stable].max())}
+    values = {"least": lowest, "most": highest, "low": number(sizes.min()), "high": number(sizes.max())}
     if exact:
         return _(
             "Here, a rate η sets the write strength β of each token. The factor λ, by which a token multiplies a "
@@ -301,12 +298,13 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
         )
     first = int(np.argmin(stable))
     shown = max([first, *np.flatnonzero(sizes < MAX_DRAWN_SIZE).tolist()])  # the end of the drawn line
+    # λ falls linearly with β from at most 1 at β = 0.
+    limit = np.interp(1, -np.array([1, *eigenvalues[: first + 1]]), [0, *strengths[: first + 1]])
     return _(
-        "At a write strength β of {first} or more, tokens can multiply part of the state by a factor λ below −1, so "
-        "the state can diverge. For smaller β, the norm of the final state is at most {high} times the mean norm of "
-        "the values. At β = {most}, it is {last} times this mean norm.",
-        **values | {"most": strengths[shown]},
-        first=strengths[first],
+        "Above a write strength β of {limit:.3g}, the state can grow without bound: at β = {most}, its norm is {last} "
+        "times the mean norm of the values.",
+        most=strengths[shown],
+        limit=limit,
         last=number(sizes[shown]) if sizes[shown] < MAX_DRAWN_SIZE else _("more than 10¹²"),
     )
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from app.matrix_board import Panel
 from app.words.i18n import _, _n, paragraph
 from attention_core.analysis.low_rank.factors import cosines, perplexity, rank, relative_error_of
 from attention_core.formatting import number, percent
@@ -39,7 +40,7 @@ def _step(data: HeadData, declared: Intermediate) -> Step:
     findings, details = (
         (vector_findings(values, data), "")
         if vector
-        else matrix_findings(values, of_weights=declared.columns not in ("channel", "entry"))
+        else matrix_findings(values, _(declared.title), of_weights=declared.columns not in ("channel", "entry"))
     )
     return Step(
         mechanism=_(declared.mechanism),
@@ -136,13 +137,14 @@ OWN_FINDINGS: dict[tuple[str, str], Callable[[HeadData, np.ndarray], str]] = {
 """The functions that return the finding of an intermediate, by the variant's key and the intermediate's name."""
 
 
-def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> tuple[str, str]:
+def matrix_findings(values: np.ndarray, name: str, *, of_weights: bool = True) -> tuple[str, str]:
     """Return the finding about a matrix and its details: how a row spreads its weight, signs of entries, a low rank.
 
     The finding is empty if the rows are not distributions of weight.
 
     Args:
         values: the matrix, NaN where masked.
+        name: the title of its panel.
         of_weights: whether a row combines tokens or groups of tokens, so that its sum and the rank have a meaning.
     """
     shown = values[~np.isnan(values)]
@@ -161,8 +163,8 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> tuple[str
     )
     details = paragraph(
         _("The weights of each row add up to 1.") if distributions else "",
-        _("{share:.0%} of the matrix entries are negative.", share=negative) if negative else "",
-        _("{share:.0%} of the matrix entries are exactly zero.", share=zero) if zero else "",
+        _("{name}: {share:.0%} of the entries are negative.", name=name, share=negative) if negative else "",
+        _("{name}: {share:.0%} of the entries are exactly zero.", name=name, share=zero) if zero else "",
         _n(
             "The rank of the matrix is {n}, so all rows are multiples of one row.",
             "The rank of the matrix is {n}, so every row is a combination of the same {n} rows.",
@@ -195,19 +197,14 @@ def _draw_vector(data: HeadData, declared: Intermediate, values: np.ndarray, key
 
 
 def _draw_matrix(data: HeadData, declared: Intermediate, values: np.ndarray, key: str) -> None:
+    if declared is not data.attention.variant.intermediates[0]:
+        pictures.board(key, _own_panel(data, declared, values), scale="panel")
+        return
     variant_panel, reference = pictures.result_panels(data)
     is_result = values.shape == data.weights.shape and np.allclose(
         np.nan_to_num(values), data.weights, atol=EQUAL_TOLERANCE * np.abs(data.weights).max()
     )
-    shown = pictures.panel(
-        _(declared.title),
-        values,
-        _labels(data, declared.rows),
-        _labels(data, declared.columns),
-        row=_axis(declared.rows),
-        column=_axis(declared.columns),
-        mark=0,
-    )
+    shown = _own_panel(data, declared, values)
     if is_result:
         shown = replace(shown, caption=variant_panel.caption, top=variant_panel.top)
         if reference.scale_panel:
@@ -215,6 +212,25 @@ def _draw_matrix(data: HeadData, declared: Intermediate, values: np.ndarray, key
         pictures.board(key, shown, reference, scale="panel")
     else:
         pictures.board(key, shown, variant_panel, reference, scale="panel")
+
+
+def _own_panel(data: HeadData, declared: Intermediate, values: np.ndarray) -> Panel:
+    title, caption = _(declared.title), ""
+    if (data.attention.key, declared.name) == (
+        "gla",
+        "kept",
+    ):  # Most gates are near 1, so their colours would be equal.
+        title, values, caption = "1 − α", 1 - values, _("the share of the state that each gate removes")
+    return pictures.panel(
+        title,
+        values,
+        _labels(data, declared.rows),
+        _labels(data, declared.columns),
+        row=_axis(declared.rows),
+        column=_axis(declared.columns),
+        caption=caption,
+        mark=0,
+    )
 
 
 def _axis(kind: str) -> str:

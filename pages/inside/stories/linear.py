@@ -3,11 +3,14 @@
 The steps show the feature map, its kernel, and the sum over keys that all queries share.
 """
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
 from app.figures.theme import GREY
+from app.ui.lazy import lazy_expander
 from app.words.i18n import _, paragraph
 from app.words.labels import setting_name, token_options
 from attention_core.analysis.low_rank.factors import cosines, perplexity, uniform_weights
@@ -235,17 +238,10 @@ def _sum_first(data: HeadData) -> Step:
     )
 
     def draw(key: str) -> None:
-        above = st.container()
-        st.markdown("**" + _("Output of the query") + "**")
-        query = InsideOptions.query.draw_with_options(
-            fallback=data.last_word,
-            key=f"{key}.query",
-            width=240,
-            label_visibility="collapsed",
-            **token_options(data.labels),
-        )
+        chosen = InsideOptions.query.value
+        query = data.last_word if chosen is None or chosen >= n else chosen
         sums = sums_of_query(data.qkv, data.attention, query, head=data.head, causal=data.causal)
-        left, right = above.columns([2, 3], gap="medium")
+        left, right = st.columns([2, 3], gap="medium")
         with left:
             st.markdown("**" + _("State") + "**")
             which = _("sum over all {n} keys", n=n)
@@ -260,7 +256,7 @@ def _sum_first(data: HeadData) -> Step:
             pictures.lines(
                 [Curve(name, LENGTHS, [adds(of, m) for m in LENGTHS], colour=i) for i, (name, of) in enumerate(both)],
                 key=key,
-                height=360,
+                height=560,
                 x_title=_("tokens n"),
                 y_title=_("multiply-adds"),
                 log_x=True,
@@ -272,18 +268,7 @@ def _sum_first(data: HeadData) -> Step:
                     "times keys first, or keys times values first"
                 ),
             )
-        st.markdown(
-            _(
-                "The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z, where z is the "
-                "sum of all φ(k), gives the output."
-            )
-            if not data.causal
-            else _(
-                "The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z, where z is the "
-                "sum of φ(k) up to the query, gives the output."
-            )
-        )
-        _draw_reading(sums, key)
+        lazy_expander(_("Output of the query"), partial(_draw_output, data, sums, key), key=f"{key}.output")
 
     return Step(
         title=_("Sum first"),
@@ -341,8 +326,26 @@ def _normaliser(data: HeadData) -> Step:
     )
 
 
-def _draw_reading(sums: QuerySums, key: str) -> None:
-    """Draw bars of the query's features, the sum of the keys' features, and the output."""
+def _draw_output(data: HeadData, sums: QuerySums, key: str) -> None:
+    """Draw the choice of a query, and bars of its features, the sum of the keys' features, and the output."""
+    InsideOptions.query.draw_with_options(
+        fallback=data.last_word,
+        key=f"{key}.query",
+        width=240,
+        label_visibility="collapsed",
+        **token_options(data.labels),
+    )
+    st.markdown(
+        _(
+            "The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z, where z is the sum "
+            "of all φ(k), gives the output."
+        )
+        if not data.causal
+        else _(
+            "The query's features φ(q) weight the rows of S. Dividing the weighted sum by φ(q)ᵀ z, where z is the sum "
+            "of φ(k) up to the query, gives the output."
+        )
+    )
     feature = _("feature")
     parts = (
         ("φ(q)", sums.feature, feature, _("Bars: the features of the query")),

@@ -117,7 +117,7 @@ def _weights_on_mixtures(data: HeadData) -> Step:
     def draw(key: str) -> None:
         column = _("projected key")
         shown = pictures.panel(_("Weights L"), left, data.labels, _names(left.shape[1]), column=column, mark=0)
-        pictures.board(f"{key}.left", shown, *pictures.result_panels(data), scale="panel")
+        pictures.board(f"{key}.left", shown, scale="panel")
 
     return Step(
         title=_("Weights on mixtures"),

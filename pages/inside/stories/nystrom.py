@@ -91,7 +91,7 @@ def _landmarks(data: HeadData) -> Step:
             st.markdown("**" + _("Variance that each landmark discards") + "**")
             pictures.bars(
                 {_("queries"): 100 * lost["query"], _("keys"): 100 * lost["key"]},
-                _labels(data, found["query"]) if means else [str(i) for i in range(m)],
+                [str(i) for i in range(m)],
                 key=f"{key}.lost",
                 x_title=_("landmark"),
                 y_title=_("% of all variance"),
@@ -198,7 +198,7 @@ def _factors(data: HeadData) -> Step:
             else _("Each landmark is an average of neighbouring tokens, so L and R both blur.")
             if data.setting("method") == "segment_means"
             else _("Each landmark is an average of similar tokens, so L and R both blur."),
-            _("Z is meant to undo one blur."),
+            _("Z, an inverse of the landmarks' weights on each other, is meant to undo one blur."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = "
         rf"{symbol(LEFT, 'L')} \times {symbol(INVERSE, 'Z')} \times {symbol(RIGHT, 'R')}",

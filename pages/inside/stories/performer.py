@@ -213,7 +213,8 @@ def _estimate(data: HeadData) -> Step:
     return Step(
         title=_("Estimate"),
         mechanism=_(
-            "The dot product of a query's and a key's random features estimates softmax's exponential, exp(q · k / √d)."
+            "Each point is a query–key pair. On the diagonal, the estimate equals softmax's exponential, "
+            "exp(q · k / √d)."
         )
         if kind != "relu"
         else _(

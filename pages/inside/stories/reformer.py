@@ -17,7 +17,7 @@ from pages.inside.options import InsideOptions
 from pages.inside.pictures import symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import HeadData, LazyStep, Step, lazy_step
-from pages.inside.tokens import alternating_colours, coloured_text
+from pages.inside.tokens import coloured_text
 from pages.inside.words.reformer import cut_sentence, filled_sentence, held_sentence, sort_sentence
 
 MAX_LISTED = 8
@@ -127,7 +127,7 @@ def _sort(data: HeadData, number: int) -> Step:
         st.html(
             coloured_text(
                 [data.labels[i] for i in order],
-                alternating_colours([buckets[i] for i in order]),
+                np.searchsorted(np.unique(buckets), [buckets[i] for i in order]).tolist(),
                 notes=notes,
                 tags=[buckets[i] for i in order],
                 positions=order.tolist(),
@@ -268,7 +268,6 @@ def _missed(data: HeadData) -> Step:
         pictures.board(
             f"{key}.missed",
             pictures.pair_panel(data, _("Missed pairs"), hidden, masked),
-            pictures.result_panels(data)[0],
             pictures.pair_panel(data, reference[0].upper() + reference[1:], full),
         )
         if pairs:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.words.i18n import N_, _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from pages.inside.headline import MIN_SHOWN_ERROR
@@ -63,27 +63,15 @@ def inverse_count(errors: Sequence[tuple[float, float]]) -> str:
     Args:
         errors: the error without Z and the error with Z, for each head.
     """
-    changes = [0.0 if shown_error(without) == shown_error(error) else error - without for without, error in errors]
-    heads, lowered = len(changes), sum(change < 0 for change in changes)
-    raised = [str(head) for head, change in enumerate(changes) if change > 0]
+    heads = len(errors)
+    lowered = sum(error < without and shown_error(error) != shown_error(without) for without, error in errors)
     if heads == 1:
         return ""
     if lowered == heads:
         return _("Z lowers the error in all {heads} heads.", heads=heads)
-    if len(raised) == heads:
-        return _("Z raises the error in all {heads} heads.", heads=heads)
-    if not raised:
-        return _(
-            "Z lowers the error in {lowered} of {heads} heads, and raises it in none.", lowered=lowered, heads=heads
-        )
-    return _n(
-        "Z lowers the error in {lowered} of {heads} heads, but raises it in head {raised}.",
-        "Z lowers the error in {lowered} of {heads} heads, but raises it in heads {raised}.",
-        n=len(raised),
-        lowered=lowered,
-        heads=heads,
-        raised=enumeration(raised),
-    )
+    if not lowered:
+        return _("Z lowers the error in no head.")
+    return _("Z lowers the error in {lowered} of {heads} heads.", lowered=lowered, heads=heads)
 
 
 def inverse_effect(without: float, error: float, largest: float, *, averaged: bool) -> str:
@@ -139,8 +127,8 @@ def error_caption(error: float) -> str:
     return _("matrix error {error}", error=percent(error))
 
 
-def inverse_sentence(rows: Sequence[InverseRow], *, averaged: bool) -> str:
-    """Return the sentences that say if a more exact inverse gives a better matrix, and why.
+def inverse_sentence(rows: Sequence[InverseRow], *, averaged: bool) -> tuple[str, str]:
+    """Return the sentence that says if a more exact inverse gives a better matrix, and one with numbers or the reason.
 
     Args:
         rows: one row per number of iterations, followed by the exact inverse.
@@ -148,41 +136,41 @@ def inverse_sentence(rows: Sequence[InverseRow], *, averaged: bool) -> str:
     """
     *iterated, exact = (row.error for row in rows)
     if max(exact, *iterated) < MIN_SHOWN_ERROR:
-        return _(
+        text = _(
             "With each number of iterations, and with the exact inverse, the error of the attention matrix A is less "
             "than {small:.1%}.",
             small=MIN_SHOWN_ERROR,
         )
+        return text, ""
     best = int(np.argmin(iterated))
-    if not averaged:
-        reason = _("No tokens are averaged, so the inverse is the only source of error.")
-    elif exact > EQUAL_RATIO * iterated[best]:
-        reason = (
-            _(
-                "The exact inverse is worse than an approximate inverse, because inverting small singular values "
-                "amplifies the error from averaging tokens into landmarks."
-            )
-            if exact > SMALL_ERROR
-            else _("Stopping the iteration early gives a smaller error than the exact inverse. Both errors are small.")
+    values = {"error": percent(iterated[best]), "exact": percent(exact)}
+    is_worse = exact > EQUAL_RATIO * iterated[best]
+    if averaged and is_worse and exact > SMALL_ERROR:
+        text = _n(
+            "The exact inverse is worse: the error of A is {exact}, instead of {error} after {n} iteration.",
+            "The exact inverse is worse: the error of A is {exact}, instead of {error} after {n} iterations.",
+            n=best + 1,
+            **values,
         )
+        return text, _("Inverting small singular values amplifies the error from averaging tokens into landmarks.")
+    if not averaged:
+        text = _("No tokens are averaged, so the inverse is the only source of error.")
+    elif is_worse:
+        text = _("Stopping the iteration early gives a smaller error than the exact inverse. Both errors are small.")
     elif exact > SMALL_ERROR:
-        reason = _("The error comes from averaging tokens into landmarks, not from the inverse.")
+        text = _("The error comes from averaging tokens into landmarks, not from the inverse.")
     else:
-        reason = _(
+        text = _(
             "A more exact inverse gives a smaller matrix error, because averaging into landmarks causes little "
             "error that the inverse could amplify."
         )
-    return paragraph(
-        reason,
-        _n(
-            "With the iteration, the error of A is smallest after {n} iteration ({error}). With the exact inverse, it "
-            "is {exact}.",
-            "With the iteration, the error of A is smallest after {n} iterations ({error}). With the exact inverse, it "
-            "is {exact}.",
-            n=best + 1,
-            error=percent(iterated[best]),
-            exact=percent(exact),
-        ),
+    return text, _n(
+        "With the iteration, the error of A is smallest after {n} iteration ({error}). With the exact inverse, it is "
+        "{exact}.",
+        "With the iteration, the error of A is smallest after {n} iterations ({error}). With the exact inverse, it is "
+        "{exact}.",
+        n=best + 1,
+        **values,
     )
 
 

@@ -25,34 +25,42 @@ def test_each_intermediate_is_a_step_with_its_own_panel(variant):
 def test_the_declared_part_is_drawn():
     step_data = data(ac.get("path"))
     at = open_step(ac.get("path"), 3)
-    (panel, values), (_, result), (softmax, reference) = board(at, "inside.path.3")[1].values()
+    [(panel, values)] = board(at, "inside.path.3")[1].values()
+    first = open_step(ac.get("path"), 1)
+    _, (_, result), (softmax, reference) = board(first, "inside.path.1")[1].values()
     np.testing.assert_allclose(result, step_data.weights, rtol=2e-3, atol=1e-3)
     np.testing.assert_allclose(reference, step_data.reference, rtol=2e-3, atol=1e-3)
     assert (softmax["title"], softmax["caption"].split(" · ")[0]) == ("Softmax", "reference")
     assert (panel["title"], panel["mark"]) == ("Corrections", colour(0))
     np.testing.assert_array_equal(np.isnan(values), ~np.tri(24, dtype=bool))
     np.testing.assert_allclose(values[5, :6], step_data.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
+    [(gates, removed)] = board(open_step(ac.get("gla"), 2), "inside.gla.2")[1].values()
+    assert gates["title"] == "1 − α"
+    np.testing.assert_allclose(1 - removed, data(ac.get("gla")).parts["kept"], atol=2e-3)
     at = open_step(ac.get("power_bert"), 1, again=at)
     received = data(ac.get("power_bert")).parts["significance"]
     assert lines_of(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
 
 
 def test_a_matrix_is_described_by_its_rows_its_signs_and_its_rank():
-    assert matrix_findings(np.eye(3)) == (
+    assert matrix_findings(np.eye(3), "A") == (
         "On average, a row spreads its weight over 1.0 of 3 columns (effective number).",
-        "The weights of each row add up to 1. 67% of the matrix entries are exactly zero.",
+        "The weights of each row add up to 1. A: 67% of the entries are exactly zero.",
     )
-    assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
+    assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]]), "A") == (
         "",
-        "50% of the matrix entries are negative. The rank of the matrix is 1, so all rows are multiples of one row.",
+        "A: 50% of the entries are negative. The rank of the matrix is 1, so all rows are multiples of one row.",
     )
-    finding, details = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
+    finding, details = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)), "A")
     assert "On average, a row spreads its weight over 2.0 of 4 columns" in finding
     assert "The rank of the matrix is 2, so every row is a combination of the same 2 rows." in details
-    assert matrix_findings(np.eye(3), of_weights=False) == ("", "67% of the matrix entries are exactly zero.")
+    assert matrix_findings(np.eye(3), "A", of_weights=False) == ("", "A: 67% of the entries are exactly zero.")
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked) == ("Every entry of the matrix is 0.50.", "")
-    assert matrix_findings(np.full((1, 1), np.nan)) == ("There is only one token, so there is no pair to show.", "")
+    assert matrix_findings(masked, "A") == ("Every entry of the matrix is 0.50.", "")
+    assert matrix_findings(np.full((1, 1), np.nan), "A") == (
+        "There is only one token, so there is no pair to show.",
+        "",
+    )
 
 
 def findings(key, step, *, causal=True, n=24, **settings):
