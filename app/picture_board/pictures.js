@@ -15,8 +15,8 @@ const WARM = [255, 149, 0]; // the colour of positive weights over a darkened im
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
 const PAGE_HEIGHT = 232; // pixels of the window that the rest of the page takes above the images
-const CAPTION = 80; // pixels of a tile's height that its name, its note and its slider take
-const NUMBER_LINE = 18; // pixels of the line for the number below the name of a narrow image
+const CAPTION = 62; // pixels of a tile's height that its name, its note and its slider take
+const NARROW_LINES = 35; // pixels of a narrow image's further lines: for its number, and for the name of its setting
 const NARROW_IMAGE = 160; // pixels of an image's side below which its name and its number do not fit on one line
 const TWO_COLUMNS = 560; // pixels of width below which two images are next to each other
 const [SMALLEST_SIDE, LARGEST_SIDE] = [104, 420]; // the bounds of an image's side in CSS pixels
@@ -198,7 +198,7 @@ export class PictureBoard {
     const narrow = sideWith(maxHeight) < NARROW_IMAGE;
     this.grid.toggleAttribute("data-narrow", narrow);
     this.grid.style.setProperty("--columns", String(columns));
-    const side = Math.floor(sideWith(narrow ? maxHeight - NUMBER_LINE : maxHeight));
+    const side = Math.floor(sideWith(narrow ? maxHeight - NARROW_LINES : maxHeight));
     this.grid.style.setProperty("--side", `${side}px`);
     this.grid.style.setProperty("--gap", `${(boardWidth - columns * side) / Math.max(1, columns - 1)}px`);
   }

@@ -18,9 +18,10 @@ from attention_core.formatting import percent
 from pages.picture import budget_words
 from pages.picture.photo import Images
 from pages.picture.subject import cost_share, name, square_sizes
+from pages.picture.words import improves
 
 HEIGHT = 400
-MAX_COST = 200.0
+MAX_COST = 110.0
 """Largest cost in per cent of softmax's that is shown at first."""
 
 
@@ -42,19 +43,19 @@ def show(images: Images) -> None:
         st.markdown(_("This chart needs an image with noise."))
         return
     measured, softmax = settings(images), images.softmax.psnr
-    best = budget_words.cheapest_setting(measured, softmax)
+    best = ""
+    if improves(softmax, images.noisy.psnr):
+        best = budget_words.cheapest_setting(measured, softmax)
+        st.markdown(budget_words.budget_finding(measured, softmax, images.noisy.psnr))
     lines = [_line(images, attention, best) for attention in images.variants]
     costs = [x for line in lines for x in line.x]
     x_range = (min(costs), min(MAX_COST, max(costs)))
     for level, psnr, dash in (
         (_("noisy image"), images.noisy.psnr, "dot"),
         (_("blur with 3 × 3 pixels"), images.blur.psnr, "dash"),
-        (_("mean of all pixels"), images.mean.psnr, "dashdot"),
     ):
         line = guide(level, x_range, (psnr, psnr))
         lines.append(replace(line, dash=dash, name_at_end=False, texts=[level, ""], text_position="top right"))
-    if text := budget_words.highest(measured, softmax, images.noisy.psnr):
-        st.markdown(text)
     figure = curves(
         lines,
         x_title=axis_title(_("← cheaper · cost (% of softmax's)"), log=True),
@@ -68,12 +69,8 @@ def show(images: Images) -> None:
     )
     st.caption(
         paragraph(
-            _("The ring is softmax."),
+            _("Each point is one setting of a variant."),
             _("The star is the cheapest setting that reaches softmax's PSNR.") if best else "",
-            _(
-                "Along a line, one setting of the variant changes. A window of 16 is the 16 pixels before and the 16 "
-                "pixels after a pixel in reading order."
-            ),
         )
     )
 

@@ -44,25 +44,3 @@ def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, 
         psnr=psnr,
         cost=percent(cost),
     )
-
-
-def highest(settings: Mapping[str, tuple[float, float]], softmax: float, noisy: float) -> str:
-    """Return which setting has the highest PSNR; empty if it does not exceed that of softmax and of the noisy image.
-
-    Args:
-        settings: as in ``budget_finding``.
-        softmax: PSNR of the image of softmax.
-        noisy: PSNR of the noisy image.
-    """
-    name = max(settings, key=lambda each: settings[each][0], default="")
-    if not name or not improves(settings[name][0], max(softmax, noisy)):
-        return ""
-    psnr, cost = settings[name]
-    return _(
-        "**Of all settings tried, {name} has the highest PSNR: {psnr:.1f} dB at {cost} of softmax's cost (softmax: "
-        "{softmax:.1f} dB).**",
-        name=name,
-        psnr=psnr,
-        cost=percent(cost),
-        softmax=softmax,
-    )

@@ -1,6 +1,7 @@
 """The Picture page for a noisy photograph, which each variant denoises: the page's tiles, findings and views."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,15 +10,14 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.picture_board import Tile
-from app.state.session import REFERENCE, SharedOptions
-from app.words.finding import Finding, Lines
+from app.state.session import REFERENCE
+from app.words.finding import Lines
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import DenoisedImage
-from attention_core.experiments.denoising import image_columns, square_form
 from attention_core.experiments.performer_error import effective_features
 from attention_core.inputs import QKV
 from attention_core.inputs.image_source import ImageSource
-from pages.picture import budget, budget_words, numbers, words
+from pages.picture import budget, numbers, words
 from pages.picture.photo import Images
 from pages.picture.subject import Subject, cost_share, cost_text, name
 
@@ -31,17 +31,18 @@ FORMULA = (
 def subject(images: Images) -> Subject:
     """Return the images of a photograph as the subject of the page, with views of PSNR and cost."""
     noisy = images.noisy
-    tiles = (
-        Tile(key="original", title=_("Original"), image=images.clean),
-        Tile(
-            key="noisy",
-            title=_("Noisy"),
-            number=_("PSNR {value:.1f} dB", value=noisy.psnr),
-            details=_details(noisy),
-            image=noisy.image,
-            error=noisy.error if noisy.error.any() else None,
-        ),
-    )
+    tiles = [Tile(key="original", title=_("Original"), image=images.clean)]
+    if math.isfinite(noisy.psnr):
+        tiles.append(
+            Tile(
+                key="noisy",
+                title=_("Noisy"),
+                number=_("PSNR {value:.1f} dB", value=noisy.psnr),
+                details=_details(noisy),
+                image=noisy.image,
+                error=noisy.error,
+            )
+        )
     return Subject(
         side=images.source.size,
         variants=tuple(images.variants),
@@ -61,23 +62,15 @@ def subject(images: Images) -> Subject:
 
 
 def _findings(images: Images) -> Lines:
-    """Return which variants come close to softmax, whether square windows are better, and which images are uniform."""
+    """Return which image is closest to the original, and which images are uniform."""
     mean_like = [each for each, image in images.variants.items() if words.is_almost_mean(image)]
     titles = {name(each): image for each, image in images.variants.items()}
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
     causes = _causes(mean_like, images.source, qkv)
-    noisy, softmax = images.noisy.psnr, images.softmax
     self_weight = cached.attention_maps(images.source, ac.get(REFERENCE)).largest / qkv.n
     failure = words.small_strength(images.source.strength, self_weight)
-    reached = budget_words.budget_finding(budget.settings(images), softmax.psnr, noisy)
-    first, uniform = words.findings(titles, noisy, softmax.psnr, costs, causes, failure, reached)
-    above = [Finding(each.text) for each in uniform]
-    below = [
-        *(Finding("", text) for text in _window_comparisons(images)),
-        *(Finding("", e.explanation) for e in uniform),
-    ]
-    return [first, above, *([each] for each in below)]
+    return words.findings(titles, images.noisy.psnr, images.softmax.psnr, costs, causes, failure)
 
 
 def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -> dict[str, str]:
@@ -95,26 +88,6 @@ def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -
     return {each: cause for each, cause in (merged | causes).items() if cause}
 
 
-def _window_comparisons(images: Images) -> Iterator[str]:
-    """Yield a text that compares a square window with a 1-D window, if both are shown."""
-    side = images.source.size
-    for attention in SharedOptions.variants.value:
-        square = square_form(attention, side)
-        if attention.key != "local" or square not in images.variants:
-            continue
-        yield words.window_comparison(_window(images, attention), _window(images, square), images.noisy.psnr)
-
-
-def _window(images: Images, attention: ac.Attention) -> words.Window:
-    """Return the window of a variant, with the quality of its image."""
-    reach = attention.params.window  # type: ignore[attr-defined]
-    return words.Window(
-        reach=reach,
-        side=min(2 * reach + 1, image_columns(attention) or images.source.size**2),
-        psnr=cached.denoised(images.source, attention).psnr,
-    )
-
-
 def _explain(images: Images) -> None:
     """Draw the formula of non-local means, and how attention computes it."""
     st.latex(FORMULA)
@@ -128,7 +101,7 @@ def _tile_values(source: ImageSource, baseline: float, attention: ac.Attention) 
         "number": _decibel(image.psnr),
         "score": image.psnr,
         "details": _details(image),
-        "tone": "better" if words.improves(image.psnr, baseline) else "worse",
+        "tone": "" if math.isinf(baseline) else "better" if words.improves(image.psnr, baseline) else "worse",
         "image": image.image,
         "error": image.error,
         "maps": cached.attention_maps(source, attention),

@@ -10,7 +10,7 @@ from app.words.i18n import N_
 from attention_core.limits import current
 
 FIRST_VARIANTS = ("softmax", "atrous", "pooled", "local", "topk", "nystrom", "linear", "performer")
-"""Variants of a first visit, in the order of their PSNR on the first photograph: ten images with the square forms."""
+"""Variants of a first visit, in the order of their PSNR on the first photograph."""
 
 
 class PictureOptions(Options, prefix="p_"):
@@ -20,12 +20,10 @@ class PictureOptions(Options, prefix="p_"):
     squares = switch(
         False,
         N_("Also show 2-D windows"),
-        opening=True,
         help=N_(
-            "Local, atrous, sparse and Longformer attention use windows and strides along the row of pixels (1-D). "
-            "This option adds a second image for each of them, with square windows and with strides along rows and "
-            "columns (2-D). Both images use about the same number of pixels per query, but a square window has at "
-            "least 3 × 3 pixels. Local 2-D can cost more, because it computes whole rows of the image."
+            "Windows and strides count pixels in reading order (1-D). This option adds an image with square windows "
+            "and with strides along rows and columns (2-D) for each variant that has such a form. Local 2-D computes "
+            "whole rows of the image, so it can cost more."
         ),
     )
     below = choice(

@@ -129,8 +129,8 @@ def show(subject: Subject) -> None:
 
 
 def explain(subject: Subject) -> None:
-    """Write the explanations of the findings as a list."""
-    if text := text_below(subject.findings, as_list=True):
+    """Write the explanations of the findings."""
+    if text := text_below(subject.findings):
         st.markdown(text)
 
 

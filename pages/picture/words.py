@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from app.words.finding import Finding, Lines
 from app.words.i18n import N_, _, _n, enumeration, paragraph
@@ -26,9 +25,8 @@ def findings(
     costs: Mapping[str, float],
     causes: Mapping[str, str] | None = None,
     failure: str = "",
-    budget: str = "",
 ) -> Lines:
-    """Return whether softmax's image is the best, and which variants return the mean of all pixels, and why.
+    """Return which image is the best, and which variants return the mean of all pixels, and why.
 
     Args:
         images: the image that each variant returns, by the variant's name.
@@ -38,8 +36,11 @@ def findings(
         causes: sentences that say why all queries of a variant have similar weights, by the names of the variants
             that return almost the mean. Several variants can have the same sentence.
         failure: why softmax does not remove noise; used if it does not although there is noise, and may be empty.
-        budget: the sentence about the cheapest setting that reaches softmax's PSNR; used if softmax removes noise.
     """
+    best = Finding(
+        _best_variants(images, noisy, softmax, costs),
+        failure if math.isfinite(noisy) and not improves(softmax, noisy) else "",
+    )
     grey = [name for name, each in images.items() if is_almost_mean(each)]
     almost_mean = _n(
         "**{names} returns an almost uniform image.**",
@@ -47,11 +48,8 @@ def findings(
         n=len(grey),
         names=enumeration(grey),
     )
-    causes = causes or {}
-    text = _best_variants(images, noisy, softmax, costs)
-    reason = failure if math.isfinite(noisy) else ""
-    found = [Finding(text), Finding(budget)] if improves(softmax, noisy) else [Finding(text, reason)]
-    return [found, [Finding(almost_mean, paragraph(*dict.fromkeys(causes.values())))] if grey else []]
+    reasons = paragraph(*dict.fromkeys((causes or {}).values()))
+    return [[best, Finding(almost_mean, reasons)] if grey else [best]]
 
 
 def even_weights(largest: Mapping[str, float], softmax: float) -> str:
@@ -79,16 +77,21 @@ def even_weights(largest: Mapping[str, float], softmax: float) -> str:
 def _best_variants(
     images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float]
 ) -> str:
-    """Return whether softmax removes noise, and whether its image is the best; otherwise the best other variant."""
+    """Return which image is the best, or else that softmax does not improve the image, and the best other variant."""
     if math.isinf(noisy):
         return _("**The image has no noise, so no variant can improve it.**")
     fields = {"noisy": noisy, "softmax": softmax}
     better = sorted((name for name in costs if improves(images[name].psnr, noisy)), key=lambda n: -images[n].psnr)
     if improves(softmax, noisy):
-        if better and round(softmax, 1) <= round(images[better[0]].psnr, 1):
-            return _("**Softmax removes noise.**")
         if better:
-            return _("**Of the images shown, softmax's is closest to the original (highest PSNR).**")
+            highest = max(round(image.psnr, 1) for image in images.values())
+            names = [name for name, image in images.items() if round(image.psnr, 1) == highest]
+            return _n(
+                "**{names}'s image is closest to the original (highest PSNR).**",
+                "**The images of {names} are closest to the original (highest PSNR).**",
+                n=len(names),
+                names=enumeration(names),
+            )
         only = _("**At these settings, only softmax brings the image closer to the original.**") if costs else ""
         return paragraph(_("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields), only)
     if not better:
@@ -161,69 +164,27 @@ def baseline(noisy: float, blur: float) -> float:
 
 def units(noisy: float, blur: float) -> str:
     """Return the note that explains the arrows and the costs on the board; arguments as in ``baseline``."""
-    marks = (
-        N_("▲ better than a blur of 3 × 3 pixels ({psnr:.1f} dB), ▼ not better.")
-        if blur > noisy
-        else N_("▲ better than the noisy image, ▼ not better.")
-    )
+    if math.isinf(noisy):
+        marks = N_("dB: peak signal-to-noise ratio (PSNR), higher is closer to the original.")
+    elif blur > noisy:
+        marks = N_("▲ higher PSNR than a blur of 3 × 3 pixels ({psnr:.1f} dB), ▼ not higher.")
+    else:
+        marks = N_("▲ higher PSNR than the noisy image, ▼ not higher.")
     return paragraph(_(marks, psnr=blur), cost_unit())
 
 
 def legend(patch: int) -> str:
-    """Return how images are ranked, and what queries and keys are; ``patch`` is the side of a patch in pixels."""
-    return paragraph(
-        _("Ranked by peak signal-to-noise ratio (PSNR)."),
-        _("Each pixel is a token. Its query and key are its {patch} × {patch} patch.", patch=patch),
+    """Return what tokens and attention weights are; ``patch`` is the side of a patch in pixels."""
+    return _(
+        "Each pixel is a token. Softmax averages pixels, with more weight on those whose {patch} × {patch} patches are "
+        "similar.",
+        patch=patch,
     )
 
 
 def cost_unit() -> str:
-    """Return how the costs on the board are counted."""
-    return _(
-        "Cost: multiply-adds relative to softmax for values as long as keys, including scores that are computed and "
-        "then dropped."
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Window:
-    """The image that a variant with a window returns.
-
-    Attributes:
-        reach: number of pixels in the window in each direction.
-        side: number of pixels from one end of the window to the other, at most the side of the image if it is square.
-        psnr: peak signal-to-noise ratio of the image in dB.
-    """
-
-    reach: int
-    side: int
-    psnr: float
-
-
-def window_comparison(row: Window, square: Window, noisy: float) -> str:
-    """Return whether a square window is better than a 1-D window.
-
-    It is empty if the square window has more pixels than the 1-D window, or if neither improves the image.
-
-    Args:
-        row: a 1-D window.
-        square: the square window.
-        noisy: PSNR of the noisy image in dB.
-    """
-    if square.side**2 > row.side or not improves(max(row.psnr, square.psnr), noisy):
-        return ""
-    text = (
-        N_(
-            "A square window of {side} × {side} pixels is better than a 1-D window of {reach} pixels on each side "
-            "({square:.1f} and {row:.1f} dB)."
-        )
-        if round(square.psnr, 1) > round(row.psnr, 1)
-        else N_(
-            "A square window of {side} × {side} pixels is not better than a 1-D window of {reach} pixels on each side "
-            "({square:.1f} and {row:.1f} dB)."
-        )
-    )
-    return _(text, side=square.side, reach=row.reach, square=square.psnr, row=row.psnr)
+    """Return what the costs on the board are."""
+    return _("Cost: multiply-adds, softmax = 100%.")
 
 
 def definition(patch: int, pixels: int) -> str:
@@ -273,6 +234,10 @@ def metrics() -> str:
             "without noise, where black is 0 and white is 1."
         ),
         _("**SSIM** is the structural similarity, which is 1 for identical images."),
+        _(
+            "The **cost** counts multiply-adds for values as long as keys, including scores that are computed and then "
+            "dropped."
+        ),
     )
 
 

@@ -28,7 +28,7 @@ OPENING = {
     "error": {"against": ["cost"], "fidelity": ["output"]},
     "causal": {"c_view": ["overview"]},
     "inside": {"step": ["0"]},
-    "picture": {"p_squares": ["1"], "p_below": ["budget"]},
+    "picture": {"p_below": ["budget"]},
     "timing": {"t_side": ["work"]},
     "learn": {"l_layer": ["0"]},
 }
