@@ -9,7 +9,7 @@ from app.figures.theme import Figure, axis, escape_label, finish
 MAX_SEPARATE = 80
 """Largest number of tokens with gaps between them; on a phone, more tokens are less than 4 pixels wide."""
 MAX_TICKS = 14
-"""Largest number of tokens that are named on the axis, evenly spaced; more would overlap on a phone."""
+"""Largest number of tokens that are all named on the axis; more would overlap on a phone."""
 
 
 def reach_rows(
@@ -27,7 +27,10 @@ def reach_rows(
     """
     count = len(colours)
     names = [escape_label(label) for label in labels]
-    named = range(0, len(labels), -(-len(labels) // MAX_TICKS))
+    chosen = int(np.flatnonzero(layers == 0)[0])
+    ticks = {0: "0", len(names) - 1: f"{len(names) - 1}", chosen: f"{chosen} {escape_label(labels[chosen], 9)}"}
+    if len(names) <= MAX_TICKS:
+        ticks = {i: escape_label(name, 9) for i, name in enumerate(labels)}
     is_connected = (layers >= 0) & (layers <= np.arange(count)[:, None])
     data = [
         {
@@ -46,14 +49,8 @@ def reach_rows(
     ]
     return finish(
         data,
-        height=150 + 32 * count,
-        xaxis=axis(
-            x_title,
-            range=[-0.5, len(layers) - 0.5],
-            tickangle=-60,
-            tickvals=list(named),
-            ticktext=[escape_label(labels[i], 9) for i in named],
-        ),
+        height=110 + 32 * count,
+        xaxis=axis(x_title, range=[-0.5, len(layers) - 0.5], tickvals=list(ticks), ticktext=list(ticks.values())),
         yaxis=axis(y_title, range=[-0.5, count - 0.5], dtick=1),
     )
 

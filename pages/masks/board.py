@@ -21,7 +21,7 @@ from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Masks, caption, cost_note, layers_text, percent, rule_text
-from pages.masks.reach import StackReach, curve_label, left_out_note, stack_title
+from pages.masks.reach import StackReach, left_out_note, short_title, stack_title, useful_layers
 from pages.masks.stack import PANEL_KEY
 
 MANY_PANELS = 4
@@ -41,7 +41,7 @@ def show(stack_reach: StackReach) -> None:
     if not masks.sparse:
         st.info(
             _(
-                "No variant shown uses a mask, so there is no pattern to draw. Choose “All patterns”, or add a sparse "
+                "No variant shown uses a mask, so there is no pattern to draw. Choose “All masks”, or add a sparse "
                 "variant."
             )
             if masks.key_labels is None
@@ -57,9 +57,9 @@ def show(stack_reach: StackReach) -> None:
     categories = kinds.categories
     if stack_reach.reach is not None:
         layers = [_(a.title) for a in stack_reach.stack]
-        title = stack_title(layers) if len(panels) < MANY_PANELS else curve_label(layers)
+        title = stack_title(layers) if len(panels) < MANY_PANELS else short_title(layers)
         panels.append(_stack_panel(stack_reach, stack_reach.reach, title, offset=len(categories)))
-        categories += _layer_categories(stack_reach.max_depth)
+        categories += _layer_categories(useful_layers(stack_reach.reach))
     if panels:
         matrix_board(
             panels,
@@ -71,7 +71,7 @@ def show(stack_reach: StackReach) -> None:
             zero=_("not allowed") if masks.sparse else None,
             upcoming=_("not connected"),
             masked=_("future key"),
-            frame=min(stack_reach.depth, stack_reach.max_depth),
+            frame=stack_reach.depth,
             last_frame=stack_reach.max_depth,
             on_turn=_set_budget,
             on_open=variant_picker.toggle_settings,
@@ -137,17 +137,16 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, title: str, *, offset: i
         title: title of the panel.
         offset: the number of colours (categories) of the other panels, which come first in the legend.
     """
-    max_depth, depth = stack_reach.max_depth, stack_reach.depth
-    stops = sorted({*range(1, max_depth + 1), depth})
-    missing = (reach.first < 0) | (reach.first > max_depth)
-    frames = [connected_after(reach, number) for number in range(1, stops[-1] + 1)]
-    codes = np.select([missing, reach.first == 0], [max_depth + 2, max_depth + 1], reach.first) + offset
+    depth, layers = stack_reach.depth, useful_layers(reach)
+    stops = list(range(1, stack_reach.max_depth + 1))
+    frames = [connected_after(reach, number) for number in stops]
+    codes = np.select([reach.first < 0, reach.first == 0], [layers + 2, layers + 1], reach.first) + offset
     return Panel(
         PANEL_KEY,
         title,
         frames[depth - 1],
         hide_future(codes.astype(np.float32), causal=stack_reach.masks.view.causal),
-        frames=frames[:max_depth],
+        frames=frames,
         knob=Knob(_("layers"), stops, depth) if len(stops) > 1 else None,
         details=cost_note(stack_reach.patterns, reach.complete),
         settings_label=_("Edit the stack"),
@@ -171,12 +170,12 @@ def connected_after(reach: Reach, depth: int) -> str:
     )
 
 
-def _layer_categories(max_depth: int) -> list[Category]:
-    """Return the stack's categories (legend entries): layers 1 to ``max_depth``, the token itself, and no layer.
+def _layer_categories(count: int) -> list[Category]:
+    """Return the stack's categories (legend entries): layers 1 to ``count``, the token itself, and no layer.
 
     A token is connected with itself before the first layer. These pairs have the colour of layer 1.
     """
-    group, colours = _(LAYERS_HEADING), layer_colours(max_depth)
+    group, colours = _(LAYERS_HEADING), layer_colours(count)
     layers = [
         Category(_("layer {number}", number=number), *colour, group=group, frame=number)
         for number, colour in enumerate(colours, 1)

@@ -60,10 +60,10 @@ class MasksOptions(HashOptions):
 
 
 def show_menus() -> None:
-    """Draw the menu of variants, and a button that selects every variant with a fixed mask."""
+    """Draw the menu of variants, and a button that selects every variant with a mask."""
     variant_picker.show_menu(_("Variants"), is_main=has_pattern, others=_("Variants that allow all pairs"))
     st.button(
-        _("All patterns"),
+        _("All masks"),
         icon=":material/library_add:",
         type="tertiary",
         on_click=_select_all,

@@ -1,6 +1,6 @@
 """The reach of the stack of layers on the Masks page: the layer after which each pair of tokens is connected.
 
-One chart shows how many pairs are connected after each layer. Another shows the tokens connected with a chosen token.
+A table lists how many pairs are connected after each layer. A chart shows the tokens connected with a chosen token.
 """
 
 from collections.abc import Sequence
@@ -11,21 +11,19 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.categories import layer_colours
-from app.figures.lines.curve import Curve
-from app.figures.lines.curves import curves
 from app.figures.reach_rows import reach_rows
-from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.session import with_chosen_settings
-from app.ui import chart, palette
+from app.ui import chart
 from app.ui.lazy import lazy_expander
+from app.ui.tables import table
 from app.words.i18n import _, _n, end_sentence, enumeration, escape_markdown, paragraph
 from app.words.labels import label, token_options
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach, two_step_path
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks
+from pages.masks.patterns import Masks, percent
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +47,23 @@ class StackReach:
     @property
     def depth(self) -> int:
         """Number of layers shown."""
-        return MasksOptions.stack_depth.value
+        return min(MasksOptions.stack_depth.value, self.max_depth)
 
     @property
     def max_depth(self) -> int:
-        """Number of layers that connect all tokens, or else the largest number that can be chosen; 0 without layers."""
-        limit = current().stack_layers
-        return min(limit, self.reach.complete or limit) if self.reach else 0
+        """Largest number of layers on the slider; more layers connect no further pair. It is 0 without layers.
+
+        If some pairs are never connected, it is at least the chosen number, so that the visitor can see this.
+        """
+        if self.reach is None:
+            return 0
+        useful = useful_layers(self.reach)
+        return useful if self.reach.complete else max(useful, MasksOptions.stack_depth.value)
+
+
+def useful_layers(reach: Reach) -> int:
+    """Return the number of layers, among those that can be chosen, after which no further pair is connected."""
+    return max(1, reach.shares.index(reach.shares[-1]))
 
 
 def compute_reach(masks: Masks) -> StackReach:
@@ -74,7 +82,7 @@ def compute_reach(masks: Masks) -> StackReach:
 
 
 def show(stack_reach: StackReach) -> None:
-    """Draw how many pairs are connected after each layer, and the reach of one token."""
+    """Draw how many pairs are connected after each layer, and the reach of one token; nothing for a single token."""
     if stack_reach.masks.key_labels is not None:
         st.info(
             _(
@@ -85,12 +93,12 @@ def show(stack_reach: StackReach) -> None:
         )
     elif stack_reach.reach is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
-    if stack_reach.reach is None:
+    if stack_reach.reach is None or len(stack_reach.masks.labels) == 1:
         return
     names = [_(a.title) for a in stack_reach.stack]
-    _show_curves(stack_reach.masks, stack_reach.reach, names)
+    _show_shares(stack_reach.masks, stack_reach.reach, stack_title(names))
     first, depth = stack_reach.reach.first, stack_reach.depth
-    shades = layer_colours(stack_reach.max_depth)  # those of the stack's matrix
+    shades = layer_colours(useful_layers(stack_reach.reach))  # those of the stack's matrix
     colours = [shades[min(number, len(shades) - 1)] for number in range(depth)]
     _show_front(stack_reach, names, np.where(first > depth, -1, first), colours)
     lazy_expander(_("How this is computed"), _explain, key="reach.explained")
@@ -133,43 +141,23 @@ def stack_title(layers: Sequence[str]) -> str:
     return _("Stack: {layers}", layers=" → ".join(layers))
 
 
-def curve_label(layers: Sequence[str]) -> str:
-    """Return the label of a stack's curve: its layers if there are two, such as ``Local → Atrous``."""
+def short_title(layers: Sequence[str]) -> str:
+    """Return the short title of a stack: its layers if there are two, such as ``Local → Atrous``."""
     return " → ".join(layers) if len(layers) == 2 else _("Stack")
 
 
-def _show_curves(masks: Masks, stack: Reach, titles: Sequence[str]) -> None:
-    single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
-    layers = list(range(len(stack.shares)))
-    lines = [
-        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
-        Curve(
-            stack_title(titles),
-            layers,
-            [100 * s for s in stack.shares],
-            colour=GREY,
-            dash="dash",
-            label=curve_label(titles),
-        ),
+def _show_shares(masks: Masks, stack: Reach, stack_name: str) -> None:
+    """Draw a table of the pairs connected after each layer, with one row for each variant and one for the stack."""
+    reaches = {label(a): cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
+    reaches[stack_name] = stack
+    layers = range(1, max(map(useful_layers, reaches.values())) + 1)
+    rows = [
+        {_("variant"): name}
+        | {_n("{n} layer", "{n} layers", n=number): percent(reach.shares[number]) for number in layers}
+        for name, reach in reaches.items()
     ]
-    st.caption(
-        _(
-            "Each line shows the connected pairs if every layer uses the same variant; the dashed grey line is the "
-            "stack, whose layers repeat. Colours show variants here, and rules in the matrices above."
-        )
-    )
-    chart.show(
-        curves(
-            lines,
-            x_title=_("layers"),
-            y_title=_("pairs connected, %"),
-            form=".1f",
-            height=max(360, 100 + 34 * len(lines)),  # room for two lines of text per name
-        ),
-        key="reach.curves",
-        name="reach",
-        alt=_("Share of token pairs where one token can read the other, by number of layers"),
-    )
+    st.caption(_("Pairs connected if every layer uses the same variant, or if the layers of the stack repeat."))
+    st.dataframe(table(rows), hide_index=True, height="content")
 
 
 def _show_front(
@@ -177,6 +165,7 @@ def _show_front(
 ) -> None:
     masks = stack_reach.masks
     n = len(masks.labels)
+    finding = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
             index=None,
@@ -195,7 +184,7 @@ def _show_front(
     counts = connected_counts(stack, masks.labels[token], first, len(layers), outgoing=outgoing, possible=possible)
     first_layer, second_layer = (stack_reach.patterns[i % len(stack)].allowed for i in (0, 1))
     path = None if outgoing or len(layers) == 1 else two_step_path(first_layer, second_layer, token)
-    st.markdown(paragraph(counts, path_text(*(masks.labels[i] for i in (token, *path))) if path else ""))
+    finding.markdown(paragraph(counts, path_text(*(masks.labels[i] for i in (token, *path))) if path else ""))
     chart.show(
         reach_rows(first, masks.labels, colours, x_title=_("token"), y_title=_("after layer")),
         key="reach.front",

@@ -29,7 +29,7 @@ from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
 from app.figures.picture import HEIGHT, LETTER, WIDTH, curve_url, picture, pixels_url, unknown_url, words_url
-from app.figures.reach_rows import MAX_SEPARATE, reach_rows
+from app.figures.reach_rows import MAX_SEPARATE, MAX_TICKS, reach_rows
 from app.figures.whiskers import whiskers
 from app.ui import chart
 
@@ -266,6 +266,14 @@ def test_the_reach_of_a_token_has_one_row_per_layer():
     rows = np.array([[nan, nan, 0, nan, nan], [nan, 1, 0, 1, nan], [2, 1, 0, 1, nan]])
     np.testing.assert_array_equal(figure.data[0].z, rows)
     assert figure.data[0].text[0][1] == "&lt;b>"
+
+
+@pytest.mark.parametrize(
+    ("n", "ticks"), [(MAX_TICKS, [f"w{i}" for i in range(MAX_TICKS)]), (MAX_TICKS + 1, ["0", str(MAX_TICKS), "7 w7"])]
+)
+def test_the_axis_of_the_reach_names_few_tokens_or_only_the_chosen_one(n, ticks):
+    figure = reach_rows(abs(np.arange(n) - 7), [f"w{i}" for i in range(n)], ["#000000"], x_title="x", y_title="y")
+    assert figure["layout"]["xaxis"]["ticktext"] == ticks
 
 
 @pytest.mark.parametrize(("n", "gap"), [(MAX_SEPARATE, 1), (MAX_SEPARATE + 1, 0)])

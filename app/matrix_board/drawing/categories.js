@@ -52,19 +52,16 @@ export function categoryName(code, unit, { categories, texts, frame }) {
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Appearance} appearance
  * @param {string | null} masked the name of masked cells; null if there are no such cells
- * @param {string[]} [omitted] the groups whose colours are explained above panels. Of their categories, the legend only
- *   names those that have the colour of 0.
+ * @param {string[]} [omitted] the groups whose colours are explained above panels
  * @returns {Item[]}
  */
 export function legendItems({ categories, texts, palette, theme }, masked, omitted = []) {
-  const all = (categories ?? []).filter((each) => each.listed);
-  const listed = all.filter(({ group }) => !omitted.includes(group));
-  const blank = all.filter((each) => omitted.includes(each.group) && !each[theme.mode]).map(({ name }) => name);
+  const listed = (categories ?? []).filter((each) => each.listed && !omitted.includes(each.group));
   const groups = [...new Set([...(texts.zero ? [""] : []), ...listed.map(({ group }) => group)])];
   const items = groups.flatMap((group) => [
     { name: group || texts.unit, heading: true },
     ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.zero })),
-    ...(group || !texts.zero ? [] : [{ name: [texts.zero, ...blank].join(" / "), colour: palette.zero }]),
+    ...(group || !texts.zero ? [] : [{ name: texts.zero, colour: palette.zero }]),
   ]);
   return masked ? [...items, { name: masked }] : items;
 }

@@ -290,9 +290,7 @@ export class Board {
     this.textWidth = count === 1 && !isStep && width - this.side - GAP >= MIN_TEXT ? width - this.side - GAP : width;
     this.root.classList.toggle("legend-right", this.textWidth < width);
     this.grid.classList.toggle("swiped", isSwiped);
-    // board.css puts the animated panel, which combines the others, first among panels that are swiped
-    const first = Math.max(this.panels.findIndex((panel) => panel.frames.length), 0);
-    const others = this.panels.filter((_, i) => i !== first).map((panel) => toPrintable(panel.title));
+    const others = this.panels.slice(1).map((panel) => toPrintable(panel.title));
     this.swipe.textContent = isSwiped ? `${fill(this.settings.texts.swipe, { names: others.join(" · ") })} \u2192` : "";
     this.grid.style.gridTemplateColumns = `repeat(${isSwiped ? count : this.columns}, ${this.side}px)`;
     this.narrows = isEquation && this.fitEquation(width, maxSide);

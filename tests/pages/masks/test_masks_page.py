@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import streamlit as st
-from driver import board, board_settings, charts, chosen, lines_of, open_page, spoken, traces, visit
+from driver import board, board_settings, charts, chosen, open_page, spoken, table, visit
 
 import attention_core as ac
-from app.figures.theme import GREY, style
-from app.ui import palette
 from app.words.i18n import escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
@@ -193,16 +191,16 @@ def test_letters_in_numbers_of_pairs_are_explained():
     assert symbol_text([ac.get("linear")]) == ""
 
 
-def test_a_button_selects_all_patterns():
+def test_a_button_selects_all_masks():
     at = open_masks(variants=(ac.get("softmax"), ac.get("local", window=3)))
-    next(b for b in at.button if b.label == "All patterns").click().run()
+    next(b for b in at.button if b.label == "All masks").click().run()
     assert {a.key for a in at.session_state["variants"]} == {"softmax", *(v.key for v in PATTERNED)}
     assert ac.get("local", window=3) in at.session_state["variants"]
 
 
 def test_variants_without_patterns_show_instructions():
     at = open_masks(variants=(ac.get("softmax"), ac.get("linear")))
-    assert any("All patterns" in i.value for i in at.info)
+    assert any("All masks" in i.value for i in at.info)
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -311,7 +309,7 @@ def test_the_table_counts_possible_pairs(causal, possible, column):
     assert "n: 24 tokens · w: window (5)" in spoken(at, "caption")
 
 
-def test_chart_and_sentence_show_the_same_reach():
+def test_table_and_sentence_show_the_same_reach():
     variants = (ac.get("softmax"), ac.get("local", window=2))
     at = open_masks(variants=variants, stack=("local",), stack_depth=3)
     words, first = reach(at)
@@ -322,10 +320,10 @@ def test_chart_and_sentence_show_the_same_reach():
     assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
     assert "All tokens are connected after 12 layers." in spoken(at)
-    for line in lines_of(at, 0).values():
-        assert line[1][3] == pytest.approx(100 * share)
-        assert line[1][0] == pytest.approx(100 / 24)
-    assert set(lines_of(at, 0)) == {label(variants[1]), "Stack: Local"}
+    shares = table(at)
+    assert list(shares.index) == [label(variants[1]), "Stack: Local"]
+    assert list(shares) == ["1 layer", *(f"{number} layers" for number in range(2, 9))]
+    assert set(shares["3 layers"]) == {f"{share:.1%}"}
     assert "24 of the 24" not in spoken(at)
     assert "(middle)" in at.selectbox(key="front").placeholder
     assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
@@ -395,15 +393,24 @@ def test_a_stack_of_one_variant_is_not_compared_with_this_variant():
     assert "The stack BigBird → BigBird connects all tokens in 2 layers" in spoken(at)
 
 
-def test_each_variant_has_the_colour_of_its_palette():
-    lines = traces(visit("masks", {}), 0).values()
-    colours = [style(index).colour for index in palette.indices(("local", "atrous", "bigbird"))]
-    assert [line["line"]["color"] for line in lines] == [*colours, style(GREY).colour]
+@pytest.mark.parametrize(("depth", "last"), [(1, 1), (3, 3)])
+def test_a_stack_that_never_connects_all_ends_where_it_connects_no_more_or_at_the_chosen_layers(depth, last):
+    at = open_masks(n=30, variants=chosen("softmax", "atrous"), stack=("atrous",), stack_depth=depth)
+    sent = board_settings(at, "masks.board")
+    assert sent["last_frame"] == last
+    assert [each["name"] for each in sent["categories"] if each["group"] and each["frame"]] == ["layer 1"]
+    assert list(table(at)) == ["1 layer"]
 
 
-def test_a_stack_that_never_connects_all_plays_to_the_most_layers():
-    at = open_masks(n=30, variants=chosen("softmax", "atrous"), stack=("atrous",), stack_depth=1)
+def test_the_slider_ends_at_the_most_layers_if_more_would_connect_further_pairs():
+    at = open_masks(n=30, stack=("local",), variants=(ac.get("local", window=1),), stack_depth=2)
     assert board_settings(at, "masks.board")["last_frame"] == current().stack_layers
+
+
+@pytest.mark.parametrize(("n", "is_shown"), [(1, False), (2, True)])
+def test_a_single_token_has_no_table_and_no_chart(n, is_shown):
+    at = open_masks(n=n)
+    assert bool(at.dataframe) == bool(charts(at)) == is_shown
 
 
 @pytest.mark.parametrize(
@@ -424,15 +431,6 @@ def test_the_stack_comes_last_and_has_a_short_title_among_many_panels(patterns, 
 def test_the_stack_comes_last_on_a_phone_too():
     at = open_masks(variants=chosen("softmax", "local", "atrous"), **{"chart.narrow": True})
     assert list(board(at, "masks.board")[1]) == ["local", "atrous", "reach"]
-
-
-def test_the_chart_of_all_patterns_has_a_name_next_to_each_line():
-    at = open_masks(variants=chosen("softmax", *(v.key for v in PATTERNED)))
-    layout = charts(at)[0]["layout"]
-    assert layout["showlegend"] is False
-    assert len(layout["annotations"]) == len(PATTERNED) + 1
-    looks = {(t["line"]["color"], t["line"]["dash"], t["marker"]["symbol"]) for t in traces(at, 0).values()}
-    assert len(looks) == len(PATTERNED) + 1
 
 
 def test_an_empty_address_opens_with_three_patterns_and_a_stack():

@@ -25,7 +25,7 @@ from pages.masks.headline import (
     single_variants,
 )
 from pages.masks.patterns import caption, cost_note, layers_text, percent, rule_text
-from pages.masks.reach import connected_counts, curve_label, left_out_note, stack_title
+from pages.masks.reach import connected_counts, left_out_note, short_title, stack_title
 
 
 def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
@@ -229,8 +229,8 @@ def test_variants_that_connect_all_tokens_with_fewer_scores_than_softmax_are_lis
     assert list(equally_deep_variants(repeated, layers)) == names
 
 
-def test_the_curve_of_a_stack_is_labelled_with_two_layers():
-    assert [curve_label(each) for each in (["A"], ["A", "B"], ["A", "B", "A"])] == ["Stack", "A → B", "Stack"]
+def test_the_short_title_of_a_stack_has_two_layers():
+    assert [short_title(each) for each in (["A"], ["A", "B"], ["A", "B", "A"])] == ["Stack", "A → B", "Stack"]
 
 
 @pytest.mark.parametrize(
