@@ -171,7 +171,7 @@ def test_every_control_works_with_only_the_keyboard(page, server):
     open_input(page)
     order = list(reached(page))
     expected = ["Tokens n", "Causal", "Variants", "Share", "Attention matrices", "Play", "Zoom in"]
-    expected += ["Save the chart as a picture", "Tokens that can read this token", "How this is computed"]
+    expected += ["Tokens that can read this token", "Save the chart as a picture", "How this is computed"]
     assert not [name for name in expected if not any(name in text for text in order)], order
     places = [next(i for i, text in enumerate(order) if name in text) for name in expected]
     assert places == sorted(places), "in the order they stand in"
