@@ -11,7 +11,6 @@ from app.lessons.screen import Screen
 from app.measures import CurveMeasure, Measure
 from app.page import discover
 from app.state.session import REFERENCE
-from app.words.i18n import _
 
 RANKS = ("least", "most")
 
@@ -46,10 +45,6 @@ class Answer:
         measured = {key: number for key, number in numbers.items() if number is not None}
         best = min if self.rank == "least" else max
         return best(measured, key=lambda key: measured[key], default=None)
-
-    def title(self, name: str = "") -> str:
-        """Return the title of the measured quantity; for a number of one variant, the title contains ``name``."""
-        return _(self.measure.title, name=name) if self.measure.per_variant else _(self.measure.title)
 
 
 def find(step: Step) -> Answer | None:

@@ -31,7 +31,7 @@ ANSWERS = "lesson.answered"
 """The session-state key of the submitted guess at each step; None for a visitor who asked for the answer directly."""
 _HIDE_CONTROLS = """<style>
 .stApp {
-  --panel-caption: hidden; --panel-open: hidden; --panel-knob: hidden; --panel-title: none; --sidebar: none;
+  --panel-caption: none; --panel-open: hidden; --panel-knob: hidden; --panel-title: none; --sidebar: none;
   --chips: none;
 }
 .stMain :is(
@@ -45,6 +45,17 @@ _HIDE_CONTROLS = """<style>
 The captions and sliders of panels are hidden too, because they may show the answer; only an animation keeps its slider.
 The findings of the Learn page and of the Model page over budgets are hidden, because they answer other questions.
 ``app/page_script/style.css`` and the boards read the custom properties.
+"""
+_HIDE_RESULTS = """<style>
+.stMain :is([data-testid="stLayoutWrapper"], .stElementContainer):not(.st-key-lesson *, :has(.st-key-lesson)):is(
+  [class*="-board"], :has([class*="-board"], [data-testid="stBidiComponentRegular"])
+) ~ * { display: none; }
+.stMain :is([class*="headline"], .st-key-causal-result) p { font-size: 0; visibility: hidden; }
+.stMain :is([class*="headline"], .st-key-causal-result) strong:first-child { font-size: 1rem; visibility: visible; }
+</style>"""
+"""HTML with styles that hide what follows the figure, and all but the first bold sentence above it, until the answer.
+
+These texts and tables may contain the answer. A question whose right choice the author marked may be about them.
 """
 
 
@@ -192,7 +203,7 @@ def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, 
         translate: translates the lesson's text.
         pending: whether the step's question has no answer yet; the page's controls are hidden until then.
     """
-    count, present = len(lesson.steps), LessonOptions.present.value
+    step, count, present = lesson.steps[number - 1], len(lesson.steps), LessonOptions.present.value
     kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
     links = [
         step_link(lesson, number - 1, "← " + _("Back"), "before") if number > 1 else "",
@@ -203,7 +214,7 @@ def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, 
         f'<div class="{" ".join(kinds)}"><b>{html.escape(translate(lesson.title))}</b>'
         f"<span>{html.escape(_('Step {place} of {count}', place=number, count=count))}</span>"
         f"{dots_html(i < number for i in range(count))}{' '.join(filter(None, links))}</div>"
-        f"{_HIDE_CONTROLS if pending else ''}"
+        f"{_HIDE_CONTROLS if pending else ''}{_HIDE_RESULTS if pending and not step.right else ''}"
     )
 
 
@@ -212,23 +223,17 @@ def _text_html(step: Step, translate: Callable[[str], str], *, answered: bool) -
 
     ``app/lessons/figure.js`` scrolls the step's figure, or the page's table, into view.
     """
-    figure = "table" if _scrolls_to_table(step, answered=answered) else "chart"
+    figure = "table" if answered and _scrolls_to_table(step) else "chart"
     paragraphs = [f'<p data-figure="{figure}">{html.escape(translate(step.say))}</p>']
     if step.do and not answered:
         paragraphs.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(translate(step.do))}</p>')
     return "".join(paragraphs)
 
 
-def _scrolls_to_table(step: Step, *, answered: bool) -> bool:
-    """Return whether a step's table is more important than its figure.
-
-    This is so if the step's link opens the table, which the visitor must then read, or if the answer is only in the
-    table. If the answer changes the figure, the figure must stay in view.
-    """
+def _scrolls_to_table(step: Step) -> bool:
+    """Return whether a step's answer is in the page's table and leaves the figure unchanged."""
     target = answer.find(step)
-    if target is None or not target.measure.in_table:
-        return False
-    return "more=numbers" in step.at or (answered and parse_query(step.reveal).keys() <= {"more"})
+    return target is not None and target.measure.in_table and parse_query(step.reveal).keys() <= {"more"}
 
 
 def _draw_question(step: Step, translate: Callable[[str], str], key: str) -> None:
@@ -260,7 +265,7 @@ def _draw_slider(measure: Measure, screen: Screen, key: str) -> None:
     low, high, step = float(measure.low), float(measure.max_guess(screen)), float(measure.step)
     digits = next(digits for digits in range(4) if round(step, digits) == step)
     middle = low + round((high - low) / 2 / step) * step
-    unit = " " + _(measure.unit).replace("%", "%%") if measure.unit else ""
+    unit = "%%" if measure.unit == "%" else ""
     shown = "percent" if measure.is_share(screen) else f"%.{digits}f{unit}"
     st.slider(
         _("Your guess"),
@@ -314,16 +319,7 @@ def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: De
             lines = [sentence(error)]
         first, *others = [*lines, *([translate(step.then)] if step.then else [])]
         paragraphs = "".join(f"<p>{html.escape(each)}</p>" for each in others)
-        st.html(f'<p class="answer">{html.escape(first)}</p>{_pointer_html(step)}{paragraphs}{end}')
-
-
-def _pointer_html(step: Step) -> str:
-    """Return what the visitor can look at on the page to see the answer, as HTML; empty if no number is the answer."""
-    if (target := answer.find(step)) is None:
-        return ""
-    key = target.key or target.winner(Screen.from_link(step.at, step.reveal))
-    title = target.title(_(ac.variant(key).title) if key else "")
-    return f'<p class="do"><b>{html.escape(_("On the page"))}</b> {html.escape(title)}</p>'
+        st.html(f'<p class="answer">{html.escape(first)}</p>{paragraphs}{end}')
 
 
 def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:

@@ -28,8 +28,8 @@ from attention_core.learning import recorded_runs
 FOLDER = Path(__file__).parent / "shipped"
 MATRICES = {"window_and_sink": ("softmax", "local")}
 """For each lesson key, the two variants whose matrices are the lesson's pictures, on one colour scale."""
-UNKNOWN = {"flat": ac.variant("linear").title, "nystrom_performer": N_("closer: ?")}
-"""For each lesson key, the name of the question mark next to the matrix of softmax."""
+UNKNOWN = {"flat": ac.variant("linear").title, "grey": ac.variant("linear").title, "nystrom_performer": N_("closer: ?")}
+"""For each lesson key, the name of the question mark next to the lesson's first picture."""
 POOL = 4
 """Number of tokens that are averaged into one (a pool), in the picture of the lesson ``pooling``."""
 HARDER_WORDS = 3
@@ -82,10 +82,6 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     if key == "softmax":
         weights = Picture(matrix_picture("softmax", dark=dark), {N_("weights"): ""})
         return Picture(data_url(logits(SAMPLE.load(), head=0), dark=dark), {N_("scores"): ""}), weights
-    if key == "grey":
-        noisy = ImageSource().noisy().numpy()
-        mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)
-        return Picture(pixels_url(noisy), {N_("noisy"): ""}), Picture(pixels_url(mean), {N_("grey"): ""})
     if key == "local_then_atrous":
         layer = np.nan_to_num(cached.matrix(SAMPLE_VIEW, ac.get("atrous")).weights) > 0
         one = data_url(np.where(layer, 1.0, np.nan), dark=dark)
@@ -98,6 +94,8 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         return (Picture(curve_url(_entropies(), softmax, scaled, dark=dark), names),)
     if key in UNKNOWN:
         known = Picture(matrix_picture("softmax", dark=dark), {ac.variant("softmax").title: ""})
+        if key == "grey":
+            known = Picture(pixels_url(ImageSource().noisy().numpy()), {N_("noisy"): ""})
         return known, Picture(unknown_url(dark=dark), {UNKNOWN[key]: ""})
     if key == "stand_in" and (words := _harder_words()):
         return (Picture(words_url(*words, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)

@@ -21,8 +21,8 @@ def answered(page):
     return answer.inner_text().replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_lesson_is_completed_from_home_with_guesses(page, server):
-    visit(page, server)
+def test_a_lesson_is_completed_from_the_list_with_guesses(page, server):
+    visit(page, f"{server}/lessons")
     expect(page.locator(".lessons a.way")).to_have_count(len(all_lessons()))
     page.locator(".lessons a.way").filter(has_text="Local windows").click()
     for place, step in enumerate(all_lessons()["window_and_sink"].steps, 1):
@@ -33,14 +33,12 @@ def test_a_lesson_is_completed_from_home_with_guesses(page, server):
         settle(page)
         check = card(page).get_by_role("button", name="Check")
         expect(check).to_be_disabled()
-        expect(page.get_by_text("Move the slider to make a guess.")).to_be_visible()
-        card(page).get_by_role("slider").focus()
-        page.keyboard.press("ArrowRight")
+        card(page).get_by_role("radio").last.click()
         expect(check).to_be_enabled()
         settle(page)
         check.click()
         text = answered(page)
-        number = re.match(r"Your guess: (?:101|51)%\. Answer: (\d+)%", text)[1]
+        number = re.search(r"Measured: (\d+)%", text)[1]
         if step.answer.startswith("output_error"):
             name = {"local": "Local", "sink": "Sink"}[step.answer.split()[1]]
             sentence = page.locator(".st-key-matrices-headline")
@@ -55,7 +53,7 @@ def test_a_lesson_is_completed_from_home_with_guesses(page, server):
 
 def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server):
     lesson = all_lessons()["convolution_and_gate"]
-    visit(page, server)
+    visit(page, f"{server}/lessons")
     page.locator(".lessons a.way").filter(has_text=lesson.title).click()
     # The finding is above the chart, and its details are below it. The finding is hidden until the answer.
     result = page.locator(".st-key-learn-summary, [class*=st-key-learn-details]")
@@ -67,11 +65,14 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
         expect(page.locator(".st-key-learn-summary")).to_be_hidden()
         expect(page.get_by_text("Open in Matrices")).to_be_hidden()
         before = result.all_inner_texts()
-        card(page).get_by_role("slider").focus()
-        page.keyboard.press("ArrowRight")
+        if step.choices:
+            card(page).get_by_role("radio").last.click()
+        else:
+            card(page).get_by_role("slider").focus()
+            page.keyboard.press("ArrowRight")
         settle(page)
         card(page).get_by_role("button", name="Check").click()
-        share = re.search(r"Answer: (\d+%)", answered(page))[1]
+        share = re.findall(r"(?:Measured|Answer): (\d+%)", answered(page))[-1]
         expect(result).not_to_have_text(before, use_inner_text=True)
         name = {"linear": "Linear", "gated_deltanet": "Gated DeltaNet"}[step.answer.split()[1]]
         # The page states the variant's accuracy, or the training step at which the variant learned the task, or that
@@ -136,6 +137,30 @@ def figure_in_view(page):
     )
 
 
+MEASURED = r"(?:Measured|^Answer): (\d[\d.,]*(?:%| \w+)?)(?<!\.)"
+"""Pattern of the number in the text of an answer, with its unit. A chart's axis may show the number 100%."""
+VISIBLE = """(page) => {
+    const texts = [];
+    const collect = (node) => {
+        if (node.nodeType === Node.TEXT_NODE && node.parentElement?.checkVisibility({ visibilityProperty: true })) {
+            texts.push(node.textContent.trim());
+        }
+        const nodes = [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes];
+        nodes.filter((each) => !each.matches?.(".st-key-lesson, style")).forEach(collect);
+    };
+    collect(page);
+    return texts.join("\\n").replaceAll("\\u00a0", " ");
+}"""
+"""JavaScript that returns the visible text of a page without the lesson's card, also inside boards and charts."""
+AFTER_FIGURE = """(page) => {
+    const isFigure = (element) => element.querySelector(".js-plotly-plot") || element.matches("[class*=-board]");
+    const elements = [...page.querySelectorAll(".stElementContainer")].filter((each) => each.checkVisibility());
+    const following = elements.slice(elements.findLastIndex(isFigure) + 1).filter((each) => !each.closest(".stColumn"));
+    return following.map((each) => each.innerText.trim()).join("");
+}"""
+"""JavaScript that returns the visible text of a page after its last visible figure."""
+
+
 @pytest.mark.parametrize("key", sorted(all_lessons()))
 def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, server, key):
     steps = all_lessons()[key].steps
@@ -146,8 +171,13 @@ def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, 
         expect(card(page)).to_contain_text(step.ask)
         settle(page)
         assert figure_in_view(page), f"step {place} before its answer"
+        main = page.get_by_test_id("stMain")
+        before = main.evaluate(VISIBLE)
+        assert main.evaluate(AFTER_FIGURE) == "", f"step {place} before its answer"
         card(page).get_by_role("button", name="Show answer").click()
-        assert answered(page)
+        *_, number = ["", *re.findall(MEASURED, answered(page))]
+        shown = number not in ("", "100%") and re.search(rf"(?<![\d.,]){re.escape(number)}", before)
+        assert not shown, f"step {place} shows its answer before it is asked for"
         settle(page)
         assert figure_in_view(page), f"step {place} with its answer"
         if place < len(steps):
