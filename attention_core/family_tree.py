@@ -54,13 +54,11 @@ class Branch:
     Attributes:
         variant: the variant.
         edge: the edge to the parent, which is a special case of this variant; None for a root.
-        also: edges to the variant's other special cases.
         branches: branches of the variants whose parent is this variant.
     """
 
     variant: Variant
     edge: Edge | None
-    also: tuple[Edge, ...]
     branches: "tuple[Branch, ...]"
 
 
@@ -77,8 +75,7 @@ def trees() -> tuple[Branch, ...]:
             children.setdefault(variant.special_cases[0].key, []).append(variant)
 
     def branch(variant: Variant) -> Branch:
-        edge, *also = edges(variant) or (None,)
-        return Branch(variant, edge, tuple(also), tuple(map(branch, children.get(variant.key, ()))))
+        return Branch(variant, next(iter(edges(variant)), None), tuple(map(branch, children.get(variant.key, ()))))
 
     def size(tree: Branch) -> int:
         return 1 + sum(map(size, tree.branches))

@@ -101,8 +101,8 @@ export class Row {
    * @param {SentenceTexts} texts
    */
   showNumbers(texts) {
-    const { settings, errors, costs, long_costs: longCosts } = this.message;
-    const numbers = [errors, costs, longCosts].map((steps) => percent(steps[this.step], 2));
+    const { settings, errors, long_costs: costs } = this.message;
+    const numbers = [errors, costs].map((steps) => percent(steps[this.step], 2));
     this.setting.textContent = String(settings[this.step]);
     this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${texts.columns[0]} ${numbers[0]}`);
     this.counts.replaceChildren(

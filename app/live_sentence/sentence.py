@@ -37,8 +37,7 @@ class Row:
         weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.
         errors: the relative error of the variant's output at each step.
         losses: a sentence at each step on the weight that the variant hides, or empty.
-        costs: the variant's cost at each step, as a fraction of the first row's cost.
-        long_costs: the same fractions for a long text.
+        long_costs: the variant's cost for a long text at each step, as a fraction of the first row's cost.
     """
 
     key: str
@@ -50,7 +49,6 @@ class Row:
     weights: np.ndarray
     errors: Sequence[float]
     losses: Sequence[str]
-    costs: Sequence[float]
     long_costs: Sequence[float]
     why: Mapping[str, str] = field(default_factory=dict)
 
@@ -96,8 +94,8 @@ def live_sentence(
         row_parameter: the name of that page's query parameter for the word's index.
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
         unshown: the share of each word's weight in the first row on tokens that are not drawn, and these tokens.
-        columns: the names of the three numbers of a row: the error, the cost, and the cost for a long text.
-        headings: headings of the first two columns together and of the third column, and then of each column.
+        columns: the names of the two numbers of a row: the error, and the cost for a long text.
+        headings: the headings of the two columns.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """

@@ -16,7 +16,6 @@ export interface SentRow {
   variant_words: string[];
   errors: number[];
   losses: string[];
-  costs: number[];
   long_costs: number[];
 }
 
@@ -50,7 +49,7 @@ export interface SentenceTexts extends StoryTexts {
   legend: string;
   negative: string; // shown after the legend while an arc has the colour of negative weights
   columns: string[]; // the name of each column
-  headings: string[]; // of the first two columns together, of the third column, and of each column
+  headings: string[]; // of each column
   caption: string;
   open: string;
   notes_label: string;

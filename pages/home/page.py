@@ -13,6 +13,9 @@ from app.words.i18n import N_, _
 from pages.home import gallery, sentence, tree
 from pages.home.options import HomeOptions
 
+FIRST_LESSONS = 3
+"""Number of lessons that Home shows. The page Lessons lists all of them."""
+
 
 def top() -> None:
     """Draw the app's name and purpose, the live sentence, links to all pages, and the lessons."""
@@ -24,11 +27,14 @@ def top() -> None:
         # ``st.markdown`` would draw text with HTML later than the rest, and the page would then move.
         st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
     sentence.show()
+    address = html.escape(navigation.address("lessons"))
+    all_link = html.escape(_("All {n} lessons", n=len(all_lessons()))) + " →"
     parts = (
         f"## {_('Pages: one question each')}",
         _page_links(),
         f"## {_('Lessons: guess first, then see the answer')}",
-        overview.contents_html(),
+        overview.contents_html(FIRST_LESSONS),
+        f'<p class="start"><a class="way" target="_self" href="{address}">{all_link}</a></p>',
     )
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
     heading = _("All variants: {n} in {families} families", n=len(ac.all_variants()), families=len(ac.families()))

@@ -19,7 +19,6 @@ from app.words.labels import main_tokens, setting_name
 from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
-from attention_core.ops.pattern.layouts import BLOCK
 from pages.home.options import HomeOptions
 
 MODEL = "minilm"
@@ -59,18 +58,8 @@ def show() -> None:
         row_parameter=PINNED,
         uniform_error=budgets.uniform_error,
         unshown=list(map(unshown_weight, budgets.unshown)),
-        columns=[
-            _("output error, all {n} queries", n=n),
-            _("cost at {n} tokens", n=n),
-            _("cost at {n} tokens", n=long_text),
-        ],
-        headings=[
-            _("this sentence\n({n} tokens)", n=n),
-            _("a long text\n({n} tokens)", n=long_text),
-            _("output error\n(all queries)"),
-            _("cost"),
-            _("cost"),
-        ],
+        columns=[_("output error, all {n} queries", n=n), _("cost at {n} tokens", n=long_text)],
+        headings=[_("output error\n(all queries)"), _("cost, long text\n({n} tokens)", n=long_text)],
         caption=caption(),
         notes=notes(budgets.n, is_example=text == presets.SENTENCE),
     )
@@ -117,18 +106,6 @@ def notes(n: int, *, is_example: bool) -> list[str]:
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
             "softmax at the same length. Softmax's multiply-adds grow with the square of the length."
         ),
-        *(
-            [
-                _(
-                    "At {n} tokens, Local saves nothing, because it computes whole blocks of {block} tokens.",
-                    n=n,
-                    block=BLOCK,
-                )
-            ]
-            if n <= BLOCK
-            else []
-        ),
-        _("In a short sentence, the extra steps of Linear and Nyström can cost more than they save."),
         *([_("This head was chosen because it links “it” to “animal”. Other heads differ.")] if is_example else []),
         _(
             "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
@@ -153,7 +130,6 @@ def row(steps: BudgetSteps) -> Row:
         weights=steps.weights,
         errors=steps.output_errors,
         losses=[loss(_(variant.title), *each) for each in zip(steps.hidden, steps.hidden_unshown, strict=True)],
-        costs=steps.costs,
         long_costs=steps.long_costs,
     )
 

@@ -37,7 +37,7 @@ def show() -> None:
         ),
         _(
             "Each variant becomes the variant one level above it if you choose the settings shown (n: number of "
-            "tokens)."
+            "tokens). Choose a name to compare both variants."
         ),
     )
     roots = "".join(map(tree_html, all_trees))
@@ -57,7 +57,7 @@ def tree_html(tree: Branch) -> str:
 
 def _branches(tree: Branch) -> str:
     lines = (
-        f"<li><span>{edge_html(each.edge)}</span>{''.join(map(other_edge_html, each.also))}{_branches(each)}</li>"
+        f"<li><span>{edge_html(each.edge)}</span>{_branches(each)}</li>"
         for each in tree.branches
         if each.edge is not None
     )
@@ -67,16 +67,9 @@ def _branches(tree: Branch) -> str:
 def edge_html(edge: Edge) -> str:
     """Return the HTML of a variant in the tree.
 
-    It has the variant's name, the settings at which it equals its parent, and a link.
+    It has the variant's name as a link, and the settings at which it equals its parent.
     """
-    name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
-    return f"{name} <small>{html.escape(conditions(edge))}</small> {_comparison_link(edge)}"
-
-
-def other_edge_html(edge: Edge) -> str:
-    """Return the HTML line about another variant that this variant equals with other settings."""
-    text = _("also equals {name} ({conditions})", name=_(edge.special.title), conditions=conditions(edge))
-    return f"<span><small>{html.escape(text)}</small> {_comparison_link(edge)}</span>"
+    return f"{_comparison_link(edge)} <small>{html.escape(conditions(edge))}</small>"
 
 
 def conditions(edge: Edge) -> str:
@@ -129,4 +122,4 @@ def _comparison_link(edge: Edge) -> str:
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
     general, special = edge.attentions(TOKEN_COUNT)
     shown = list(dict.fromkeys((REFERENCE, special.word, general.word)))
-    return page_link("matrices", {**query, "variants": shown}, f"→ {_('Compare both')}")
+    return page_link("matrices", {**query, "variants": shown}, f"<strong>{html.escape(_(edge.general.title))}</strong>")

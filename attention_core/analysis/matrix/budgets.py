@@ -36,8 +36,7 @@ class BudgetSteps(CompactRepr):
         output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
         hidden: share of the reference's weight on pairs that are not allowed at each value, over all n queries.
         hidden_unshown: the part of ``hidden`` that is on keys that are not shown, by token.
-        costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
-        long_costs: the same shares for ``LONG_TEXT_TOKENS`` tokens.
+        long_costs: multiply-adds at each value as a share of softmax's, for all heads and ``LONG_TEXT_TOKENS`` tokens.
     """
 
     attentions: tuple[Attention, ...]
@@ -45,7 +44,6 @@ class BudgetSteps(CompactRepr):
     output_errors: tuple[float, ...]
     hidden: tuple[float, ...]
     hidden_unshown: tuple[Mapping[str, float], ...]
-    costs: tuple[float, ...]
     long_costs: tuple[float, ...]
 
 
@@ -131,8 +129,9 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
         hidden.append(float(hidden_weights.sum()))
         hidden_unshown.append(special_sums(qkv, hidden_weights))
 
-    def relative_cost(variant: Attention, n: int) -> float:
-        costs = (each.cost(n, qkv.q.shape[-1], heads=qkv.heads) for each in (variant, registry.get(SOFTMAX)))
+    def relative_cost(variant: Attention) -> float:
+        n, d = LONG_TEXT_TOKENS, qkv.q.shape[-1]
+        costs = (each.cost(n, d, heads=qkv.heads) for each in (variant, registry.get(SOFTMAX)))
         return truediv(*(cost.multiply_adds for cost in costs))
 
     return BudgetSteps(
@@ -141,8 +140,7 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
         output_errors=tuple(errors),
         hidden=tuple(hidden),
         hidden_unshown=tuple(hidden_unshown),
-        costs=tuple(relative_cost(variant, qkv.n) for variant in variants),
-        long_costs=tuple(relative_cost(variant, LONG_TEXT_TOKENS) for variant in variants),
+        long_costs=tuple(map(relative_cost, variants)),
     )
 
 

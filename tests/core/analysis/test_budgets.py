@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from attention_core.analysis.matrix.budgets import compare_budgets, variants_at_every_budget
+from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, compare_budgets, variants_at_every_budget
 from attention_core.analysis.matrix.compare import compare
 from attention_core.inputs.text import beginning
 
@@ -28,7 +28,9 @@ def test_each_step_equals_the_variant_at_that_setting(text, comparison, key):
     steps = comparison.variants[list(BUDGETS).index(key)]
     budget = ac.variant(key).budget
     assert len(steps.weights) == len(steps.attentions) == len(BUDGETS[key])
-    for value, weights, error, cost in zip(BUDGETS[key], steps.weights, steps.output_errors, steps.costs, strict=True):
+    for value, weights, error, cost in zip(
+        BUDGETS[key], steps.weights, steps.output_errors, steps.long_costs, strict=True
+    ):
         attention = ac.get(key) if budget is None else ac.get(key, **{budget.name: value})
         alone = compare(text, attention, head=HEAD, causal=False, special=False)
         np.testing.assert_allclose(weights, alone.weights, atol=1e-6)
@@ -39,10 +41,8 @@ def test_each_step_equals_the_variant_at_that_setting(text, comparison, key):
         assert error == pytest.approx(alone.output_error, abs=1e-6)
         assert comparison.uniform_error == pytest.approx(alone.uniform_error, rel=1e-5)
         d = text.q.shape[-1]
-        softmax = 2 * text.n**2 * d
-        assert cost == pytest.approx(attention.cost(text.n, d).multiply_adds / softmax), (
-            "the cost of the same number of tokens"
-        )
+        softmax = 2 * LONG_TEXT_TOKENS**2 * d
+        assert cost == pytest.approx(attention.cost(LONG_TEXT_TOKENS, d).multiply_adds / softmax)
 
 
 @pytest.mark.parametrize("key", BUDGETS)

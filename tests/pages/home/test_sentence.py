@@ -71,20 +71,16 @@ def test_the_numbers_are_compared_with_equal_weights(first):
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
-def test_error_and_cost_use_the_same_tokens(text):
+def test_the_error_is_of_the_sentence_and_the_cost_of_a_long_text(text):
     header, _matrices, settings = sent(open_page("home", sentence=text))
     qkv = ac.inputs.from_text(text, layer=presets.SENTENCE_LAYER)
     heads, n, d = qkv.q.shape
-    for name, tokens in (("costs", n), ("long_costs", 8192)):
-        softmax = ac.get("softmax").cost(tokens, d, heads=heads).multiply_adds
-        for row in header["rows"]:
-            for word, cost in zip(row["variant_words"], row[name], strict=True):
-                assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
-    lengths = [f"{length} tokens" for length in (n, "8,192")]
-    columns = [f"output error, all {n} queries", *(f"cost at {each}" for each in lengths)]
-    assert settings["texts"]["columns"] == columns
-    groups = [f"this sentence\n({lengths[0]})", f"a long text\n({lengths[1]})"]
-    assert settings["texts"]["headings"] == [*groups, "output error\n(all queries)", "cost", "cost"]
+    softmax = ac.get("softmax").cost(8192, d, heads=heads).multiply_adds
+    for row in header["rows"]:
+        for word, cost in zip(row["variant_words"], row["long_costs"], strict=True):
+            assert cost == pytest.approx(ac.from_word(word).cost(8192, d, heads=heads).multiply_adds / softmax)
+    assert settings["texts"]["columns"] == [f"output error, all {n} queries", "cost at 8,192 tokens"]
+    assert settings["texts"]["headings"] == ["output error\n(all queries)", "cost, long text\n(8,192 tokens)"]
     head = f"layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
     assert settings["texts"]["caption"] == (
         f"The weights are those of MiniLM-L6, {head}. The model also adds [CLS] at the start and [SEP] at the end, "
@@ -121,14 +117,6 @@ def test_only_a_variant_with_a_mask_has_losses(first):
     assert losses["local"][3] == "Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] (not drawn)."
     assert losses["local"][-1] == ""
     assert {*losses["softmax"], *losses["linear"], *losses["nystrom"]} == {""}
-
-
-@pytest.mark.parametrize(("n", "saves"), [(32, False), (33, True)])
-def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
-    softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
-    assert (local < softmax) == saves
-    nothing = f"At {n} tokens, Local saves nothing, because it computes whole blocks of 32 tokens."
-    assert (nothing in sentence.notes(n, is_example=False)) != saves
 
 
 def test_the_reason_for_an_error_is_given_although_the_drawn_rows_agree():
@@ -252,7 +240,6 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         weights=np.ones((1, 3, 3)),
         errors=[0.0],
         losses=[""],
-        costs=[1.0],
         long_costs=[1.0],
     )
     assert pack(["a", "b", "c"], [row], key="k")
