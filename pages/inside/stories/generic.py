@@ -216,10 +216,7 @@ def _draw_matrix(data: HeadData, declared: Intermediate, values: np.ndarray, key
 
 def _own_panel(data: HeadData, declared: Intermediate, values: np.ndarray) -> Panel:
     title, caption = _(declared.title), ""
-    if (data.attention.key, declared.name) == (
-        "gla",
-        "kept",
-    ):  # Most gates are near 1, so their colours would be equal.
+    if declared.name == "kept":  # Most gates are near 1, so their colours would be equal.
         title, values, caption = "1 − α", 1 - values, _("the share of the state that each gate removes")
     return pictures.panel(
         title,
