@@ -43,13 +43,13 @@ def test_a_page_is_reloaded_after_a_new_version_and_shows_the_same(newly_opened,
 
     newly_opened.route_web_socket("**/_stcore/stream", connect)
     visit(newly_opened, server + ADDRESS)
-    assert newly_opened.evaluate(MOUNTED).endswith(".js?older")
+    newly_opened.wait_for_function(f"() => {MOUNTED}?.endsWith('.js?older')")
     newly_opened.evaluate("window.before = true")
     connections[0].close(code=1012)
     newly_opened.wait_for_function("() => window.before === undefined")
     newly_opened.wait_for_selector('[data-testid="stApp"]')
     settle(newly_opened)
     assert len(connections) == 3
-    assert newly_opened.evaluate(MOUNTED).endswith(".js")
+    newly_opened.wait_for_function(f"() => {MOUNTED}?.endsWith('.js')")
     assert newly_opened.url == server + ADDRESS
     expect(newly_opened.get_by_text("Softmax").first).to_be_visible()
