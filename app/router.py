@@ -160,7 +160,7 @@ def _draw_header(key: str, page: Page[object], subtitle: str | None) -> None:
 
 
 def _share(key: str) -> None:
-    """Draw the link to the current screen, what it omits, and the options for pictures, presenting and lessons."""
+    """Draw the link to the current screen, and the options for saved charts, presenting and lessons."""
     kind = discover()[key].input_kind(SharedOptions.current())
     if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))

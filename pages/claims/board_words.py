@@ -35,8 +35,8 @@ SUBJECTS = {
 
 
 FIRST_KEYS = ("two_layers", "near_diagonal", "cosine_closest")
-"""The claims that the page opens with. They are easy to read, could fail, and have three different verdicts on the text
-of a first visit."""
+"""The claims that the page opens with. They are easy to understand, none is a theorem, and on the text of a first visit
+their verdicts differ."""
 
 
 def origin(claim: Claim) -> str:

@@ -24,7 +24,7 @@ POSITION_TEXTS = {
 
 
 def task_text(task: LearningTask, view: str, positions: str, *, convolution: bool) -> str:
-    """Return the description of the task, what a view with tests compares, and the parts of the models."""
+    """Return what the models have to learn, how they were tested in this view, and whether they have a convolution."""
     title, note = _(task.title), ""
     if view == "capacity" and task.key in TEST_ITEMS:
         note = _(

@@ -198,7 +198,7 @@ def _factors(data: HeadData) -> Step:
             else _("Each landmark is an average of neighbouring tokens, so L and R both blur.")
             if data.setting("method") == "segment_means"
             else _("Each landmark is an average of similar tokens, so L and R both blur."),
-            _("Z, an inverse of the landmarks' weights on each other, is meant to undo one blur."),
+            _("Z, an inverse of the landmarks' weights on each other, is meant to undo one of the two blurs."),
         ),
         formula=rf"{symbol(RESULT, 'A')} = "
         rf"{symbol(LEFT, 'L')} \times {symbol(INVERSE, 'Z')} \times {symbol(RIGHT, 'R')}",

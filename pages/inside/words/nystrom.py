@@ -128,7 +128,7 @@ def error_caption(error: float) -> str:
 
 
 def inverse_sentence(rows: Sequence[InverseRow], *, averaged: bool) -> tuple[str, str]:
-    """Return the sentence that says if a more exact inverse gives a better matrix, and one with numbers or the reason.
+    """Return whether a more exact inverse gives a better matrix, as a headline, and the numbers or the reason.
 
     Args:
         rows: one row per number of iterations, followed by the exact inverse.
