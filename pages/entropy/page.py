@@ -31,12 +31,12 @@ def top() -> tuple[DeltaGenerator, Measurement]:
     has_variants = EntropyOptions.view.value == "entropy"
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         EntropyOptions.view.draw()
-        if has_variants:
-            with st.container():
-                variant_picker.show()
-            growth.show_scalings()
-        settings = st.container(width="content")
+        with st.container(horizontal=True, width="content"):
+            if has_variants:
+                growth.show_scalings()
+            settings = st.container(width="content")
     if has_variants:
+        variant_picker.show()
         variant_picker.show_left_out()
     one_sequence = _("The distance between a query and a key is defined only within one sequence.")
     by_distance = EntropyOptions.view.value == "distance"
