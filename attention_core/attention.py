@@ -1,4 +1,4 @@
-"""``Attention``: a variant with its settings, which is called as torch's attention function is called."""
+"""``Attention``: a variant with its settings, which is called like torch's ``scaled_dot_product_attention``."""
 
 import dataclasses
 import math

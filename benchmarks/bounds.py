@@ -118,9 +118,10 @@ def windows(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, after: bool = True,
 
 
 def decayed_chunks(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, chunk: int = 64, ways: int = 2) -> Call:
-    """Compute pairs within chunks, and a state from chunk to chunk, in one or both directions.
+    """Attend within chunks of c tokens, and pass a state from chunk to chunk in one or both directions (``ways``).
 
-    This takes 2 n c d + 2 ways (n - c) d² multiply-adds per head: the first chunk reads no state, the last makes none.
+    Per head, this takes 2 n c d + 2 (n - c) d² · ``ways`` multiply-adds: the first chunk reads no state, and the last
+    one makes none.
     """
     chunks = [x[0].unflatten(-2, (-1, chunk)) for x in (q, k, v)]
     queries, keys, values = (x.flatten(0, 1) for x in chunks)

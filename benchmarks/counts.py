@@ -46,7 +46,7 @@ def count_case(case: Case) -> Counted:
 
 
 def regressions(label: str, counted: Counted, record: Mapping[str, Counted]) -> list[str]:
-    """Return a sentence for each count that grew beyond the record, or one that asks for a missing record."""
+    """Return a sentence for each count that exceeds its record by over 10%, or one that asks for a missing record."""
     known = record.get(label)
     if known is None or known.keys() != counted.keys():
         return [f"{label} has no record; write it with: python -m benchmarks.counts --record"]

@@ -181,7 +181,10 @@ TARGETS: dict[Preset, Callable[[Table, Mode], dict[str, Iterator[Figure]]]] = {
 
 
 def time_growth(t: Table, label: str, mode: Mode) -> float | None:
-    """Return the exponent of time over n at long lengths, from ratios to linear growth; None with too few sizes."""
+    """Return the exponent of time over n at long lengths; None with too few sizes.
+
+    A row's ``ratio`` is its time divided by the time of linear growth, so ``n * ratio`` is proportional to the time.
+    """
     return _slope({n: n * row.ratio.median for n, row in _long_rows(t, label, mode).items()})
 
 

@@ -19,11 +19,11 @@ def row_strips(
     unfolded: str | None,
     on_unfold: Callable[[str | None], None],
 ) -> None:
-    """Draw a strip for each panel of a board: the text in the colours of the pinned row of the panel's matrix.
+    """Draw a strip for each panel of a board: the text, coloured by the weights in the pinned row of its matrix.
 
-    The board provides the numbers, the colours and the pin. A click on a word pins its row on the board, which reports
-    the pin. If the text is longer than a line, only words with the largest weights are written out. The other words are
-    thin bars until the strip is unfolded.
+    The board in the browser provides the weights, the colours and the pinned row. A click on a word pins that word's
+    row on the board, which then calls its own ``on_pin``. If the text is longer than a line, only words with the
+    largest weights are written out. The other words are thin bars until the visitor unfolds the strip.
 
     Args:
         notes: a short line after the title of each strip, by the panel's key.

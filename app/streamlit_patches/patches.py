@@ -41,10 +41,10 @@ PATCHES = (
 
 
 def apply() -> None:
-    """Apply every patch, and log a warning for each patch that is off.
+    """Apply all patches if Streamlit has the version ``STREAMLIT_VERSION``; log a warning for each that is not applied.
 
-    The version has to match exactly. A patch can check the methods that it replaces, but the message cache also follows
-    rules in the browser's JavaScript, which Python cannot inspect.
+    A similar version is not enough. A patch can check the methods that it replaces, but ``message_cache`` also relies
+    on rules in the browser's JavaScript, which Python cannot inspect.
     """
     matches = st.__version__ == STREAMLIT_VERSION
     for patch in PATCHES:

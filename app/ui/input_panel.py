@@ -195,7 +195,7 @@ def require_input(
 
 
 def has_cross_input() -> bool:
-    """Return whether the keys of the chosen input are those of another sequence, which only an upload can have."""
+    """Return whether the chosen input has keys of another sequence, which only an upload can have."""
     if SharedOptions.input.value != UploadSource.key:
         return False
     with suppress(ac.LabError):  # The page reads the same input and shows the error.

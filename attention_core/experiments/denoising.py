@@ -97,15 +97,16 @@ def image_columns(attention: Attention) -> int:
 def square_form(attention: Attention, columns: int) -> Attention | None:
     """Return the form of a variant that uses the rows and columns of the image, not only the order of the pixels.
 
-    Away from the edges, a pixel attends to at most as many pixels as before, except that the window, which becomes
-    a square, has at least 3 x 3 pixels. The new stride s applies to rows and columns and selects one pixel in s².
+    A window becomes a square. It has at most as many pixels as the window, but at least 3 x 3. A stride becomes a
+    stride s in both directions, which selects one pixel in s², at most as many as before.
 
     Args:
         attention: the variant.
         columns: number of columns of the image.
 
     Returns:
-        The variant with these settings; None if it has no such form, or already uses the columns.
+        The variant with a new window or stride and the number of columns; None if it has no such form, or already uses
+        the columns.
     """
     p, settings = attention.params, {"columns": columns}
     if attention.key not in WITH_COLUMNS or image_columns(attention) or getattr(p, "pattern", "") == "fixed":

@@ -1,9 +1,12 @@
 """Attention weights and logits by distance |i − j|, with and without RoPE, and the upper bound for logits with RoPE.
 
-RoPE rotates pair i of a query and of a key by ``position · θ_i`` with ``θ_i = base^(-2i/d)``. At distance Δ their dot
-product is ``Re Σ_i h_i e^{iΔθ_i}``, where ``h_i`` is the pair's product before the rotation, as complex numbers.
-Summation by parts, with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, bounds it by ``max_i |h_{i+1} − h_i| · Σ_j
-|S_j|``. The mean ``|S_j|`` decays with Δ, but the dot products themselves need not.
+RoPE rotates the p-th pair of channels of a query or key by ``position · θ_p``, with ``θ_p = base^(-2p/d)``. Read each
+pair as a complex number, and let ``h_p`` be the query's pair times the conjugate of the key's, before the rotation. At
+distance Δ, the dot product of query and key is ``Re Σ_p h_p exp(iΔθ_p)``.
+
+Let ``S_m`` be the sum of ``exp(iΔθ_p)`` over the first m pairs, and ``h_{d/2} = 0``. Summation by parts gives the upper
+bound ``max_p |h_{p+1} − h_p| · Σ_m |S_m|`` of the dot product. The mean ``|S_m|`` decays with Δ, but the dot product
+itself need not.
 
 Source: Su 2021, https://kexue.fm/archives/8265; Su et al. 2021, arXiv 2104.09864.
 """

@@ -1,4 +1,7 @@
-"""The types of tasks and rows (results) that all experiments share, and a function that loads the data of a source."""
+"""Shared parts of the experiments: the type of a task, the type of a row (result) about one head, and two functions.
+
+``group_by_head`` groups rows by head and seed. ``load`` returns the queries, keys and values of an input source.
+"""
 
 from collections.abc import Hashable, Iterable
 from operator import attrgetter

@@ -124,7 +124,11 @@ def main_finding(
 
 
 def table(rows: Sequence[HomogeneityRow], measurement: Measurement) -> list[dict[str, object]]:
-    """Return the entropies with and without the factor, the largest change of a weight, and the row sums."""
+    """Return the rows of the table, one per variant.
+
+    A row has the entropies without and with the factor λ of the logits, the largest change of a weight, and the row
+    sums with λ.
+    """
     factor, unit = measurement.options.factor, measurement.unit
     return [
         {

@@ -94,11 +94,11 @@ def findings(
 
 
 def error_cause(attention: Attention, matrices: Mapping[Attention, MatrixComparison]) -> str:
-    """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
+    """Return a sentence about the cause of a variant's error; empty if there is no error or its cause is not known.
 
     Args:
         attention: the variant.
-        matrices: the numbers of all variants on screen.
+        matrices: the comparison of each variant on screen with its reference.
     """
     subject = f"**{_(attention.title)}**"
     if attention.key == LINEAR:

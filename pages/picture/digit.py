@@ -71,7 +71,7 @@ def _compared(source: TrainedSource, head: int | None, attention: ac.Attention) 
 
 
 def _ranked_error(attention: ac.Attention, compared: MatrixComparison) -> float | None:
-    """Return the output error; None for softmax itself and for variants that are not compared with softmax."""
+    """Return the output error; None for softmax, for variants not compared with it, and if it is not finite."""
     is_ranked = attention.word != REFERENCE and attention.variant.reference is None
     return compared.output_error if is_ranked and math.isfinite(compared.output_error) else None
 

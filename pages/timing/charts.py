@@ -117,7 +117,9 @@ def label_crossings(figure: Figure, series: Sequence[Series], *, narrow: bool = 
 
 
 def _corner_text(text: str, paths: Sequence[Path]) -> dict[str, Any]:
-    """Return a text in the first corner of a phone's chart that no line crosses, otherwise at the upper left.
+    """Return an annotation for a corner of a phone's chart where no line crosses the text.
+
+    If there is no such corner, it is the upper left one.
 
     Args:
         text: the text, as HTML.

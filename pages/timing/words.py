@@ -243,7 +243,8 @@ def slow_start_cause(series: Sequence[Series]) -> str:
         slow = _(text, n=first.n, title=title, times=number(times), work=number(work))
         if series[0].run.spec.mode != "decode":
             return slow
-        # The multiply-adds of one token take a small part of the time.
+        # A step of decoding computes one token. Its multiply-adds take a small part of the step's time, so the number
+        # of operations explains the difference.
         reason = _(
             "Softmax runs as one fused kernel, and {title} as several operations that each take time to start.",
             title=_(attention.title),

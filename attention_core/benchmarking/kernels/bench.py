@@ -193,9 +193,9 @@ def _timed(
     timed = call.backward_only() if plan.mode == BACKWARD_ONLY and isinstance(call, Backward) else call
     seconds = clock.each_seconds(timed, plan.repeats, flush=plan.flush)
     low, median, high = (float(x) for x in np.quantile(seconds, (0.2, 0.5, 0.8)))
-    # The peak is measured on ``call``, forward and backward together, because a backward needs what its forward has
-    # saved. On a CPU, memory is counted tensor by tensor, which misses tensors inside compiled code: such a subject has
-    # ``counted=False`` and no peak. The allocator of a CUDA device sees all tensors.
+    # The peak is measured on ``call``, which runs forward and backward, because the backward pass needs the tensors
+    # that the forward pass saved. On a CPU, memory is counted tensor by tensor. This misses tensors inside compiled
+    # code, so compiled baselines have ``counted=False`` and get no peak. On a CUDA device, the allocator counts all.
     is_counted = plan.device == "cuda" or isinstance(subject, Attention) or subject.counted
     peak = clock.peak_bytes(call) if is_counted else None
     if isinstance(subject, Attention):

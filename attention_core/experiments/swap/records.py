@@ -1,7 +1,7 @@
 """Recorded results of the swap experiment, in which a variant replaces softmax in a model, in one JSON file.
 
-With them, visitors of the app need not wait. The file maps each task, written as a string, to its rows; a row is the
-list of its numbers. The tokens of a text are stored once.
+With them, visitors of the app need not wait. The file maps each task, written as a string, to the numbers of its
+result. The tokens of a text are stored once.
 """
 
 import json

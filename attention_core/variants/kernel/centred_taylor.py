@@ -5,8 +5,9 @@ exponential does not. Relative to the mean key ``k̄``, the logits ``c_j = q · 
 row. ``(1 + c_j + (c_j² - mean c²) / 2) / n`` is softmax to second order. Its rows sum to one without a division, and
 its entries may be negative. In the causal form, means are over the keys that the query attends to.
 
-For the logits x and the values v, the fast form needs only the sums over keys of 1, x and x²/2, and the sums of v, x v
-and x² v / 2. These sums are products of features of queries with sums of features of keys.
+The fast form needs six sums over the keys: of 1, x and x²/2, and of each of these times v. Here, x is the logit of a
+key before its row's mean is subtracted, and v is the key's value. Each sum is the product of the query's features and a
+sum over keys, which is the same for all queries: of the keys' features, or of their features times v.
 """
 
 from functools import partial

@@ -44,7 +44,8 @@ init_state, step = kernel_decoder(lambda x, p: phi(x))
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: key features times values, and query features times the sums; if causal, also within a chunk."""
     adds, peak = kernel_cost(n, 2 * d, d, causal=causal, keys=keys)
-    # While a block's key features, 2 d per key, are joined from two halves, 4 d per key are in memory next to the sums.
+    # The features of a block of keys, 2 d numbers per key, are concatenated from two halves. During this step, the
+    # halves and the result are in memory, together with the state.
     joined_features = 0 if causal else 4 * d * min(keys or n, default_block_size(2 * d, causal=False)) + 2 * d * (d + 1)
     return Cost(multiply_adds=adds, peak_elements=max(peak, joined_features))
 

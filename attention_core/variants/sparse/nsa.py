@@ -79,7 +79,10 @@ def block_means(x: Tensor, block: int) -> Tensor:
 
 
 def selection(p: NsaParams) -> Selection:
-    """Return the rule that chooses blocks by query times mean key, which gives the order of the compressed weights."""
+    """Return the rule that selects for each query the blocks whose mean keys have the largest logits.
+
+    These blocks also have the largest weights in the compressed branch.
+    """
     return Selection(block=p.block, count=p.blocks)
 
 

@@ -121,9 +121,8 @@ def _row_outputs(q: Tensor, k: Tensor, v: Tensor, rows: RowBlock, p: TopKParams)
     """
     if not gathers_values(rows.key_count, p):
         return _row_weights(q, k, rows, p) @ v
-    # The k + 1 largest logits are selected, and the smallest of these is left out. If it occurs twice, it equals the
-    # k-th largest, and further keys may have the same logit. The slower form is then used, which attends to all of
-    # them.
+    # Select the k + 1 largest logits, then drop the smallest of them. If the k-th and the (k + 1)-th logit are equal,
+    # other keys may have the same logit too. The slower form attends to all of these keys.
     logits, positions = largest(rows.fill_future(q @ k.mT, -math.inf), p.k + 1)
     next_largest = logits.amin(-1, keepdim=True)
     is_excluded = logits <= next_largest

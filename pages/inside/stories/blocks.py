@@ -111,7 +111,7 @@ def _scores(data: HeadData, choice: Choice) -> Step:
 
 
 def _missed_key(data: HeadData, choice: Choice, selectable: np.ndarray) -> str:
-    """Return the sentences about the block of the key with the most weight, if the mean of its keys hides this key."""
+    """Return ``missed_key_sentence`` for the block of the key with the most weight; empty if no query can select it."""
     key = int(data.reference.sum(0).argmax())
     block = key // data.setting("block")
     queries = selectable[:, block]

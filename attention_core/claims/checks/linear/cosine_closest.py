@@ -1,4 +1,4 @@
-"""Claim: linear attention with the kernel 1 + cos(q, k) is closer to softmax than with other kernels."""
+"""Claim: linear attention with the kernel 1 + cos(q, k) is closer to softmax than with other simple kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

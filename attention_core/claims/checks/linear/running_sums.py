@@ -29,10 +29,15 @@ MAX_STATE_VALUES = 2**22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientBytesRow:
-    """The peak memory (``kib``) of forward and backward by one of two algorithms, at head size ``size = max(d, d_v)``.
+    """The peak memory of the forward and backward pass of one algorithm at one head size, on random inputs.
 
-    ``difference`` is the largest difference between the gradients of the two algorithms on the input itself. It is
-    the same in every row.
+    Attributes:
+        algorithm: the algorithm of linear attention.
+        n: the number of tokens.
+        size: the larger one of the sizes of keys and values.
+        kib: the peak memory in KiB.
+        difference: the largest difference between the gradients of the two algorithms on the visitor's input, divided
+            by the largest gradient. It does not depend on the head size: all rows have the same value.
     """
 
     algorithm: str
