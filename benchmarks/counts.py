@@ -86,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     counted = {case.label: count_case(case) for case in cases()}
     if options.record:
         save(counted, options.out)
+        print(f"Recorded {len(counted)} counts in {options.out}.")
         return 0
     record = load(options.out)
     texts = [sentence for label, counts in counted.items() for sentence in regressions(label, counts, record)]

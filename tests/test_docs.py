@@ -21,8 +21,10 @@ EXAMPLES = [
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Return the folder of the built site; any warning fails the build."""
+    """Return the folder of the built site; any warning fails the build, also one about a page of a deleted variant."""
     folder = tmp_path_factory.mktemp("site")
+    (SOURCES / "generated").mkdir(exist_ok=True)
+    (SOURCES / "generated" / "deleted_variant.md").write_text("# A variant of an earlier build\n")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", folder / "cache", SOURCES, folder]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr

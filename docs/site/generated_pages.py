@@ -41,7 +41,7 @@ FAMILIES = {
 
 
 def write(folder: Path, variants: Iterable[Variant]) -> None:
-    """Write all generated pages as Markdown into a folder; a page whose text is unchanged is left alone."""
+    """Write all generated pages as Markdown into a folder; unchanged pages are left alone, and others are deleted."""
     variants = tuple(variants)
     pages = {f"{each.key}.md": _variant(each) for each in variants}
     pages |= {"variants.md": _table(variants), "lessons.md": _lessons()}
@@ -50,6 +50,8 @@ def write(folder: Path, variants: Iterable[Variant]) -> None:
     pages["add_a_variant.md"] = _copied(re.search(r"^## Add a variant\n.*?(?=^## )", readme, re.M | re.S)[0][1:])
     pages |= {f"{path.stem}.md": _notebook(path) for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))}
     folder.mkdir(exist_ok=True)
+    for path in set(folder.glob("*.md")) - {folder / name for name in pages}:
+        path.unlink()
     for name, content in pages.items():
         path = folder / name
         if not path.exists() or path.read_text("utf-8") != content:

@@ -131,8 +131,8 @@ def _add_to_view(view: Callable[[Tensor], Tensor], spacing: int = 1) -> Callable
     return add
 
 
-def class_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
-    """Yield pieces of classes. The tokens of a class are multiples of the stride apart and attend to one another.
+def residue_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
+    """Yield pieces of residue classes: tokens whose positions are equal modulo the stride attend to one another.
 
     ``like`` and ``backward`` are as in ``band_pieces``.
 
@@ -151,8 +151,8 @@ def class_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> 
             yield Piece(queries=view, keys=view, add=_add_to_view(view), causal=causal)
 
 
-def class_elements(n: int, stride: int) -> int:
-    """Return the number of queries in the largest piece of one head's ``class_pieces``."""
+def residue_elements(n: int, stride: int) -> int:
+    """Return the number of queries in the largest piece of one head's ``residue_pieces``."""
     length = -(-n // stride)
     return max(tokens_per_piece(n) // length, 1) * length
 

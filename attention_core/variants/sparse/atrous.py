@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.pattern.pieces import class_elements, class_pieces, residue_pairs
+from attention_core.ops.pattern.pieces import residue_elements, residue_pairs, residue_pieces
 from attention_core.ops.pattern.pixel_classes import class_cost, pixel_classes, same_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.softmax.masked import distances, masked_softmax, pixel_offsets, positions, scores
@@ -60,14 +60,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) ->
     if p.columns:
         pieces = partial(pixel_classes, stride=p.stride, columns=p.columns, causal=causal)
         return union_attention(pieces, q, k, v)
-    return union_attention(partial(class_pieces, stride=p.stride, causal=causal), q, k, v)
+    return union_attention(partial(residue_pieces, stride=p.stride, causal=causal), q, k, v)
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
     """Return the cost: products with k and v within each class modulo r; memory for the output and one step."""
     if p.columns:
         return Cost(*class_cost(n, d, p.stride, p.columns, causal=causal))
-    rows = class_elements(n, p.stride)
+    rows = residue_elements(n, p.stride)
     return Cost(
         multiply_adds=2 * d * residue_pairs(n, p.stride, causal=causal), peak_elements=union_elements(n, d, rows=rows)
     )

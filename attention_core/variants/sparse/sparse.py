@@ -16,11 +16,11 @@ from attention_core.ops.pattern.pieces import (
     band_elements,
     band_pieces,
     block_pairs,
-    class_elements,
-    class_pieces,
     column_piece_rows,
     column_pieces,
+    residue_elements,
     residue_pairs,
+    residue_pieces,
 )
 from attention_core.ops.pattern.pixel_classes import class_cost, pixel_classes, same_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
@@ -145,7 +145,7 @@ def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: boo
     First come the pairs whose distance is a multiple of the stride, then the other pairs in the window.
     ``like`` has the shape of the queries, ``[X, n, d]``. ``backward`` is whether gradients will be computed.
     """
-    yield from class_pieces(like, p.stride, causal=causal, backward=backward)
+    yield from residue_pieces(like, p.stride, causal=causal, backward=backward)
     allowed, after = partial(in_window_not_stride, p=p, causal=causal), 0 if causal else p.window
     yield from mark_merged(band_pieces(like, before=p.window, after=after, allowed=allowed, backward=backward))
 
@@ -190,7 +190,7 @@ def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
     if p.pattern == "strided":
         window_pairs, rows, mask = window_piece_counts(n, p.window, causal=causal)
         pairs = residue_pairs(n, p.stride, causal=causal) + window_pairs
-        peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, merged_rows=rows)
+        peak = union_elements(n, d, rows=residue_elements(n, p.stride), mask=0, merged_rows=rows)
         peak = max(peak, union_elements(n, d, rows=rows, mask=mask))
     else:
         summary_count = len(summary_positions(n, p, torch.device("cpu")))

@@ -10,6 +10,7 @@ RHO = (
     {"rho": 0.8999999999999999},
     {HOLDS: [{"rho": 0.91}], PARTLY: [{"rho": 0.89}, {"rho": 0.61}], FAILS: [{"rho": 0.59}, {"rho": -1}]},
 )
+# By claim: numbers with which it just holds, then by verdict the changes of these numbers that give this verdict.
 CASES = {
     "centred_keys": (
         {"own": 1.0, "exponential": 2.0, "closer": 75.0},

@@ -1,5 +1,7 @@
 """Tests of patterns assembled from pieces: exact softmax over their pairs, its gradients, and little memory."""
 
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -14,8 +16,10 @@ from attention_core.benchmarking.timing import prepare
 from attention_core.ops.pattern.pieces import piece_slices
 from benchmarks.cases import cases
 
+UNIONS = [v.key for v in ac.all_variants() if hasattr(sys.modules[v.module], "union_attention")]
 
-@pytest.mark.parametrize("key", ["local", "sink", "atrous", "sparse", "longformer", "bigbird"])
+
+@pytest.mark.parametrize("key", ["local", *UNIONS])
 @given(data=st.data(), n=st.integers(1, 260), heads=st.integers(1, 9), causal=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_output_and_gradients_equal_those_of_the_explicit_matrix(key, data, n, heads, causal):
