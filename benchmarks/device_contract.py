@@ -20,7 +20,10 @@ TOLERANCE = {"output": 1e-9, "matrix": 1e-9, "gradients": 1e-7, "float32": 1e-4}
 
 
 def settings_of(variant: Variant) -> Iterator[Params]:
-    """Yield the defaults, then each setting changed alone: every choice, the switch, or the bounds up to 64."""
+    """Yield the default settings, then all settings that differ from them in one value.
+
+    The value is another choice, the other state of a switch, or a bound of a number; an upper bound is at most 64.
+    """
     yield variant.params()
     for setting in variant.params.settings():
         if setting.kind == "choice":
@@ -37,10 +40,10 @@ def settings_of(variant: Variant) -> Iterator[Params]:
 def errors(attention: Attention, device: str, *, causal: bool) -> dict[str, float]:
     """Return the largest relative error of each kind in ``TOLERANCE``, over ``LENGTHS``.
 
-    In float32, the reference is the variant's own matrix on the device. A pattern that depends on the data can differ
-    between precisions. The error of a gradient is relative to its norm, but at least to a millionth of the norm of all
-    gradients together. A gradient may be zero except for rounding errors, such as that of the queries of a single
-    feature.
+    In float32, the reference is the variant's own matrix on the device, because a pattern that depends on the data can
+    differ between precisions. The error of a gradient is divided by its norm, or by a millionth of the norm of all
+    gradients together if that is larger. A gradient can be zero except for rounding errors, for example the queries'
+    gradient if there is a single feature.
     """
     largest = dict.fromkeys(TOLERANCE, 0.0)
 

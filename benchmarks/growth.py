@@ -1,8 +1,8 @@
 """Measures how a variant's cost grows: with the length of the text, or from token to token in a decoder.
 
 Full attention at 262,144 tokens takes minutes per head, so each variant is compared with itself at the smallest size.
-Both sizes are timed in turn within a round, as ``measure`` does with a variant and full attention. The ``base`` of a
-row is the time that the target growth predicts.
+The sizes are timed in turn within a round, as ``measure`` does with a variant and full attention. The ``base`` of a
+result row is the time that the target growth predicts.
 """
 
 import time
@@ -94,7 +94,7 @@ def decode(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
 def rows_of_growth(subject: Subject, calls: Mapping[int, Call], plan: Plan, *, power: int) -> Iterator[Row]:
     """Time a subject's calls in turn. A row's base is the smallest size's time, times (n / smallest n) ** ``power``.
 
-    With a power of 1 the ratio is to linear growth, with 0 to constant time.
+    The base is thus the time that linear growth (``power`` 1) or constant time (``power`` 0) predicts.
     """
     first, *others = calls
     for mode, threads, clock in CLOCKS:

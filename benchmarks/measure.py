@@ -61,7 +61,7 @@ class Plan:
 
 @dataclass
 class PreparedSubject:
-    """A subject built for one size; ``seconds`` is the time of its last call."""
+    """A subject built for one size; ``seconds`` is the time of one call in its last sample."""
 
     subject: Subject
     call: Callable[[], Any]
@@ -167,7 +167,10 @@ def rounds_of(r: PreparedSubject, plan: Plan) -> int:
 
 
 def take_round(base: PreparedSubject, group: Sequence[PreparedSubject], clock: Clock, plan: Plan) -> None:
-    """Time each subject once, between samples of full attention, which take at most as long as the subjects do."""
+    """Time each subject of ``group`` once, between samples of ``base``, usually full attention.
+
+    ``base`` is sampled first, after the last subject, and whenever subjects took as long as its previous sample.
+    """
     if not group:
         return
     before, limit = base.sample(clock, plan.shortest)

@@ -73,7 +73,7 @@ class Row:
         return spread([s / b for s, b in zip(self.seconds, self.base, strict=True)])
 
     def over(self, other: "Row") -> Spread:
-        """Return the ratio of the times of two subjects in the same rounds, each relative to its full attention."""
+        """Return the ratio of this row's times to those of ``other`` in the same rounds, each divided by its base."""
         pairs = zip(self.seconds, self.base, other.seconds, other.base, strict=False)
         return spread([(s / b) / (t / c) for s, b, t, c in pairs])
 

@@ -30,7 +30,7 @@ class BoardNames(TypedDict, total=False):
         note: a sentence under the panels.
         link: the text of a link after the note.
         reading: how to read a panel and pin a row with a mouse, next to the legend. It replaces the mouse hint.
-        touch_reading: the same for touch screens, without the hint, which is under the panels.
+        touch_reading: how to read a panel, for touch screens. The hint for touch screens is under the panels.
         above_ceiling: the legend's words for values above the board's ceiling; ``{most}`` is the largest value.
     """
 

@@ -15,7 +15,9 @@ MAX_TICKS = 14
 def reach_rows(
     layers: np.ndarray, labels: Sequence[str], colours: Sequence[str], *, x_title: str, y_title: str
 ) -> Figure:
-    """Draw one row per layer and one column per token; a token is coloured from the first layer that connects it.
+    """Draw one row per layer and one column per token, and colour the tokens that are connected with a chosen token.
+
+    A token is coloured from the first layer that connects it.
 
     Args:
         layers: for each token, the first layer that connects it with the chosen token, ``[n]``; 0 for the chosen token

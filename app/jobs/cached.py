@@ -295,7 +295,7 @@ def ranks(view: MatrixView, attention: ac.Attention) -> Ranks:
 
 
 def informative_query(view: MatrixView, attention: ac.Attention) -> int | None:
-    """Return the index of the most informative query of a matrix, or None if no word attends to another word."""
+    """Return the query with the highest weight on one other word, to be shown first; None if there is no such word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     compute = partial(_informative_query.informative_query_of_record, weights, qkv, special=view.special)
     return _informative_queries.get(_key((_canonical(view), attention)), lambda: Frozen(compute())).value
@@ -315,7 +315,10 @@ _scores: ByteLRUCache[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
 
 
 def reach(view: MatrixView, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
-    """Return how far information travels through ``depth`` layers, which repeat ``layers``; errors as in ``matrix``."""
+    """Return how far information travels through ``depth`` layers, which repeat the sequence ``layers``.
+
+    Errors are as in ``matrix``.
+    """
 
     def compute() -> Frozen[_stack.Reach]:
         allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]

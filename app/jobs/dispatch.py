@@ -52,7 +52,8 @@ def stream(
 ) -> Generator[tuple[Task, tuple[Any, ...] | ac.LabError]]:
     """Yield each task with its rows or its error, in the order of ``tasks``; the arguments are those of ``rows``.
 
-    As many tasks run at a time as the executor has slots for. Closing the generator cancels the remaining tasks.
+    At most ``max_in_flight`` tasks of an executor are requested at a time. Closing the generator cancels the
+    remaining tasks.
     """
     handles: dict[int, TaskHandle] = {}
     next_index = 0
@@ -93,7 +94,8 @@ def run_ready(
 ) -> Generator[tuple[Task, tuple[Any, ...]]]:
     """Yield each task with its rows as soon as it ends, until no task is ready. The cache is not used.
 
-    As many tasks run at a time as the executor has slots for. Closing the generator cancels the running tasks.
+    At most ``max_in_flight`` tasks of an executor are requested at a time. Closing the generator cancels the
+    running tasks.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.

@@ -126,7 +126,7 @@ def matrix_board(
 
 
 def last_turn(key: str) -> int:
-    """Return the number of the last change of a knob that the page has taken from the board with this key."""
+    """Return the sequence number of the last knob change that the page received from the board with this key."""
     turn: int = st.session_state.get(f"{key}.last_turn", 0)
     return turn
 

@@ -24,10 +24,10 @@ _frozen_names: set[str] = set()
 
 
 def freeze_objects(name: str) -> None:
-    """Exclude all live objects from later collections, once for each name.
+    """Exclude all live objects from later collections; do nothing if called again with the same name.
 
     The collector never scans these objects again. Parts of live sessions that only a collection could free therefore
-    stay allocated, so the names must come from a bounded set. Call it for a page after its first run in this process.
+    stay allocated, so the names must come from a bounded set. Call it with a page's name after the page's first run.
     """
     if name in _frozen_names:
         return

@@ -215,9 +215,9 @@ class Claim:
         return self.verdict.explanation(numbers, self.bounds, named)
 
     def conditions(self, numbers: Numbers) -> list[tuple[bool, Margin]]:
-        """Return whether each condition that the claim needs is met, with the number and its threshold.
+        """Return each condition of the verdict "holds": whether it is met, the number and its threshold.
 
-        If the claim needs only one condition, the conditions for holding partly follow.
+        If there is only one such condition, the conditions of the verdict "holds partly" follow.
         """
         needed = self.verdict.needed
         conditions = dict.fromkeys([*needed, *(self.verdict.partly or ())]) if len(needed) == 1 else needed

@@ -186,9 +186,9 @@ def rope_decay(distances: Sequence[int], d: int, base: float = BASE) -> dict[str
         base: RoPE's base, which sets how slowly the slowest pair rotates.
 
     Returns:
-        ``sums``: the mean over j of ``|S_j|``, with ``S_j`` the sum of ``e^(i Δ θ)`` over the first j pairs. The upper
-            bound of a logit is proportional to it.
-        ``cosines``: the mean of ``cos(Δ θ_i)`` over all pairs i: the logit of a key that equals its query, if all
+        ``sums``: the mean of ``|S_m|`` over all m, with ``S_m`` the sum of ``exp(iΔθ_p)`` over the first m pairs p.
+            The upper bound of a logit is proportional to it.
+        ``cosines``: the mean of ``cos(Δθ_p)`` over all pairs p. A key that equals its query has this logit, if all
             pairs have the same norm.
     """
     if d < 2:

@@ -118,8 +118,8 @@ def memory_bytes(
 def constant_keys(attention: Attention) -> int | None:
     """Return how many keys generation with a fixed pattern needs after a long text; None if their number grows.
 
-    The keys are counted with a short window and stride. Each further step of the window needs as many more keys as the
-    dilation, times the columns in an image. In an image, the keys are those needed at the start of a row.
+    The keys are counted on a mask with a shorter window and stride. For each token by which the window was shortened,
+    ``dilation`` keys are added, times the columns of an image. In an image, the count is that at the start of a row.
     """
     p = attention.params
     dilation, columns = getattr(p, "dilation", 1), getattr(p, "columns", 0) or 1

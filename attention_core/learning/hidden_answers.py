@@ -1,6 +1,7 @@
-"""Measures how often a mask hides an answer from the token that predicts it, and the attention weight on answers.
+"""Measures how often a variant's mask hides an answer, and how much attention weight the answers receive.
 
-In some tasks, an answer is a symbol of the sequence that the model must find by attention.
+In some tasks, an answer is a symbol of the sequence that the model must find by attention. A mask hides an answer if
+the token that predicts it cannot attend to this symbol.
 """
 
 from functools import lru_cache

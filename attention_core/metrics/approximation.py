@@ -116,7 +116,9 @@ def oracle_top_k_error(reference: Tensor, k: int) -> Tensor:
 
 
 def error_at(errors: Tensor, count: int) -> Tensor:
-    """Return the error at a number of keys or ranks, of errors for the numbers 0 .. n; larger numbers count as n.
+    """Return the error for ``count`` keys or ranks, from the errors for 0 to n of them, ``[..., n + 1]``.
+
+    A larger count is treated as n.
 
     Raises:
         InputError: if the number is negative.

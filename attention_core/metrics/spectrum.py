@@ -27,10 +27,10 @@ def singular_values(weights: Tensor) -> Tensor:
 
 
 def rank(weights: Tensor) -> Tensor:
-    """Compute the numerical rank, ``[...]`` float64: the number of singular values above ``σ₁ n ε``.
+    """Compute the numerical rank, ``[...]`` float64: the number of singular values above ``σ₁ min(n ε, 0.1)``.
 
-    n is the larger side of the matrix, and ε is that of its type, as in ``numpy.linalg.matrix_rank``: smaller values
-    may be rounding errors. NaN if the matrix holds NaN or infinity.
+    n is the larger side of the matrix, and ε is that of its type. Smaller values may be rounding errors. Except for the
+    limit 0.1, this is the rule of ``numpy.linalg.matrix_rank``. NaN if the matrix holds NaN or infinity.
     """
     return rank_of_values(singular_values(weights), weights)
 

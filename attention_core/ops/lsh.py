@@ -113,8 +113,8 @@ def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
     bucket_starts = (bucket_sizes.cumsum(-1) - bucket_sizes).gather(-1, bucket)
     position = _inverse_permutation(bucket_order(bucket)) - bucket_starts  # place of each token in its bucket
     slot = (n_bucket_chunks.cumsum(-1) - n_bucket_chunks).gather(-1, bucket) * size + position
-    # A token attends to tokens whose codes differ from its own by 0 or 1. The last chunk of one bucket and the first of
-    # the next would pair. With the bucket's number added, their codes differ by at least 2, so they do not.
+    # A query attends to keys whose code is equal or one less. If the code were only the chunk's number, the first chunk
+    # of a bucket would attend to the last chunk of the previous bucket. Adding the bucket's number prevents this.
     return Chunks((slot // size + bucket).int(), slot, n_chunks, size)
 
 

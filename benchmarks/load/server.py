@@ -69,7 +69,7 @@ def started(command: str, address: str, log: Path) -> Iterator[int]:
 
 @contextmanager
 def limited_cores(share: float) -> Iterator[None]:
-    """Limit this process, and the processes that it starts, to a share of all cores: a slower machine.
+    """Limit this process, and the processes that it starts, to a share of all cores, as on a slower machine.
 
     Args:
         share: the share; 1 for no limit.

@@ -90,7 +90,10 @@ def bigbird(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def reformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build Reformer. It counts a pair once per round that finds it; with all-token chunks it equals full attention."""
+    """Build Reformer, which counts a pair once for each round that finds it.
+
+    If one chunk holds all tokens, it equals full attention with shared queries and keys.
+    """
     from transformers import ReformerConfig
     from transformers.models.reformer.modeling_reformer import LSHSelfAttention
 

@@ -29,9 +29,9 @@ def keys_share(keys: float, n: int, *, causal: bool) -> float:
 def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     """Return a number of effective keys and its share of all keys as texts.
 
-    The share is a whole percentage, or has one digit if it is below 1%. The number of keys has as many digits as a
-    reader needs to compute that share from it. With a causal mask, the
-    reader cannot compute it, because each query has its own number of keys.
+    The share is a whole percentage, or has one digit if it is below 1%. The number of keys has just enough digits that
+    a reader who divides it by n gets that share. With a causal mask, two digits are used, because the reader cannot
+    compute the share: each query has its own number of keys.
     """
 
     def share(count: float) -> float:
@@ -40,8 +40,8 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
     unit = min(1.0, 10 ** math.floor(math.log10(share(keys))))
     rounded = round(share(keys) / unit) * unit
     texts = (number(keys, digits) for digits in DIGITS)
-    # The page shows the fewest digits with which the share of all keys still rounds to ``rounded``. The factor 0.51,
-    # not 0.5, also accepts a share halfway between two percentages.
+    # Use the fewest digits with which the share, computed from the text, rounds to ``rounded``. The factor 0.51, not
+    # 0.5, also accepts a share halfway between two percentages.
     accepted = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
     return next(accepted), f"{number(rounded, 1)}%"
 

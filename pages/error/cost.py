@@ -195,7 +195,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             line = replace(line, large_index=0)
         curves.append(line)
     if labels_all_points(question):
-        # If points of several variants have the same number, only the first has the variant's name, which needs space.
+        # If several points have the same label, only the first also shows its variant's name, because names need space.
         named = {text: line for line in reversed(curves) for text in line.texts}
         counts = Counter(text for line in curves for text in line.texts if text)
         curves = [

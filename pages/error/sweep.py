@@ -106,7 +106,7 @@ class View:
         def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
             _points, curves, y_end = compute_curves(rows)
             highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
-            # On a phone, the title of the costs has no room for "log scale", which the ticks show.
+            # On a phone, the title of the cost axis has no room for "log scale". The ticks show the scale.
             names_scale = full_cost is None or not chart.is_narrow()
             return curves, {
                 "x_title": axis_title(self.horizontal_title(question), log=names_scale),

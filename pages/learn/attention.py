@@ -114,7 +114,7 @@ def _key(row: LearnRow, step: int, seeds: int, *, has_negative: bool) -> str:
 
 def _scale(ramp: Sequence[Colour], degrees: int) -> str:
     """Return a bar with the colours of a ramp from its first stop on, in a direction of CSS, as HTML."""
-    # A colour is that of the square root of a weight's share of the largest weight.
+    # A matrix colours a weight by the square root of weight / largest weight, so the stops are at squared positions.
     stops = ", ".join(f"rgb{colour} {100 * (i / (len(ramp) - 1)) ** 2:.0f}%" for i, colour in enumerate(ramp))
     return f'<b style="background: linear-gradient({degrees}deg, {stops})"></b>'
 

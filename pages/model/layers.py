@@ -44,7 +44,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if _single(question):
         draw_map(_lines(question, rows), rows, key=key)
     else:
-        # The perplexity of the floors is so high that the lines of most variants would overlap in the same chart.
+        # The perplexity of the baselines is so high that the lines of most variants would overlap in the same chart.
         floors = _with_floors(question)[len(question.words) :]
         x_title = _axis(question.options.edge)
         sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, only_copying=floors)

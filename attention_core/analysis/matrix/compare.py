@@ -27,8 +27,9 @@ class MatrixComparison(CompactRepr):
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
         misplaced: share of a row's mass on wrong keys (total variation from the reference's row), averaged over all
             tokens and the selected heads.
-        misplaced_special: the reference's weight that the variant lacks on special tokens, by token, averaged like
-            ``misplaced``; a part of it if all rows sum to one. Empty if the keys are those of another sequence.
+        misplaced_special: how much less weight the variant gives to each special token than the reference does,
+            averaged like ``misplaced``. If all rows sum to one, it is a part of ``misplaced``. Empty if the keys are
+            those of another sequence.
         left_out: share of the shown rows' absolute weight on keys that are not shown, over the selected heads.
     """
 
@@ -95,7 +96,7 @@ def compare(
 
 
 def special_sums(qkv: QKV, weights: Tensor) -> dict[str, float]:
-    """Return the sum of the weights ``[n]`` of the special tokens with the same text, by this text."""
+    """Sum the weights ``[n]`` of special tokens that have the same text, such as [SEP]; return the sums by text."""
     sums: dict[str, float] = {}
     for token, is_special, weight in zip(qkv.tokens, qkv.special, weights.tolist(), strict=True):
         if is_special:

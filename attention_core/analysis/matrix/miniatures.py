@@ -33,8 +33,8 @@ def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, siz
         size: maximum rows and columns of a miniature; shorter inputs keep their n.
 
     Returns:
-        ``[L, H, s, s]`` with ``s = min(size, n)``, each scaled so that its largest weight is one. If there are more
-        keys than queries, or fewer, s is the larger of the two numbers, and rows or columns are repeated.
+        ``[L, H, s, s]`` with ``s = min(size, n)``, each scaled so that its largest weight is one. If the numbers of
+        queries and keys differ, n is the larger one, and rows or columns are repeated.
     """
     matrices = softmax_matrices(layers, causal=causal, special=special)
     pooled = torch.stack([_max_pool_rows(_max_pool_rows(matrix, size).mT.contiguous(), size).mT for matrix in matrices])

@@ -94,7 +94,7 @@ class ErrorPoint:
 
 
 def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]) -> Score:
-    """Return the score of one model, from those of ``rows`` that have this word and these layers."""
+    """Return the score of the model in which the variant ``word`` replaces softmax in ``layers``, from its rows."""
     own_rows = [row for row in rows if (row.word, row.layers) == (word, layers)]
     copy_rows = [row for row in own_rows if isinstance(row, CopyRow)]
     reading = next((row for row in own_rows if isinstance(row, ReadingRow)), None)
@@ -206,9 +206,9 @@ def first_above(points: Sequence[CurvePoint], name: str, limit: float) -> float 
 
 
 def preserved_from(points: Sequence[CurvePoint], name: str, limit: float) -> float | None:
-    """Return the first ``x`` from which on the field ``name`` is at most ``limit``.
+    """Return the smallest ``x`` such that the field ``name`` is at most ``limit`` there and at all later points.
 
-    None if the last point exceeds it.
+    Return None if the last point exceeds the limit.
     """
     first = None
     for point in reversed([p for p in points if getattr(p, name) is not None]):

@@ -23,7 +23,7 @@ def sample(generator: torch.Generator, sequences: int, length: int, items: int) 
 
 
 def label(symbol: int) -> str:
-    """Return how a symbol is shown: a capital letter, ``·`` for a blank, or ``?`` for a question mark."""
+    """Return how a symbol is shown: a capital letter, ``·`` for a blank, or ``?`` for a mark that asks for a symbol."""
     return {BLANK: "·", MARK: "?"}.get(symbol, chr(ord("A") + symbol))
 
 

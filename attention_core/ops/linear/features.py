@@ -53,9 +53,10 @@ FEATURE_MAPS: dict[str, Callable[[Tensor], Tensor]] = {
 def exponential_features(a: Tensor, b: Tensor, *, causal: bool, previous: Tensor | None = None) -> Features:
     """Return features whose similarities are ``Σ_f e^{a_if + b_jf}`` up to one factor per query.
 
-    The largest visible key of each feature is subtracted from the keys and added to the query. Then the largest feature
-    of each query, which is common to its row, is subtracted. So every exponential is at most one, and every row has a
-    pair of features that are one: nothing overflows, and no row underflows to zero.
+    For each feature, the largest logarithm of a visible key is subtracted from the keys and added to the query. Then
+    the query's largest logarithm is subtracted, which changes all similarities of its row by the same factor. So every
+    exponential is at most one, and every row has a pair of features that are one. Nothing overflows, and no row
+    underflows to zero.
 
     Args:
         a: logarithms of the query features, ``[..., n, C]``.

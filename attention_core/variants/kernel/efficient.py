@@ -25,7 +25,7 @@ from attention_core.variant import Cost, Intermediate, Paper, Params, Variant
 def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``softmax_features(q) (softmax_positions(k)ᵀ v)``, ``[..., n, d_v]``.
 
-    If causal, over positions so far.
+    If causal, the softmax over positions ends at the query's own position.
     """
     mixture = q.softmax(-1)
     if not causal:

@@ -83,7 +83,7 @@ def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tenso
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Compute the output: merge attention of the g global tokens, to them, and in the window w.
+    """Compute the output: merge the attention of the g global tokens, the attention to them, and that in the window w.
 
     It takes O(n (w + g) d) time and O(n d) memory.
     """

@@ -107,8 +107,9 @@ pattern = pattern_from_primitives(primitives)
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the matrices of the three branches, ``[..., n, n]`` each, before their gates.
 
-    ``compressed`` spreads a block's weight evenly over its tokens; its rows before the end of the first block are zero.
-    ``selected`` and ``near`` are the other two branches. ``outline``, ``[..., n, blocks]``, is softmax over the means.
+    ``compressed`` spreads the weight of a block's mean evenly over the block's tokens. If causal, its rows before the
+    end of the first block are zero. ``selected`` and ``near`` (the window) are the other two branches. ``outline``,
+    ``[..., n, blocks]``, holds the weights of the means.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     n, logits = q.shape[-2], scores(q, k)

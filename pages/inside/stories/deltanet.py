@@ -298,7 +298,7 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
         )
     first = int(np.argmin(stable))
     shown = max([first, *np.flatnonzero(sizes < MAX_DRAWN_SIZE).tolist()])  # the end of the drawn line
-    # λ falls linearly with β from at most 1 at β = 0.
+    # The limit is the β at which λ reaches -1. λ falls linearly with β, from at most 1 at β = 0.
     limit = np.interp(1, -np.array([1, *eigenvalues[: first + 1]]), [0, *strengths[: first + 1]])
     return _(
         "Above a write strength β of {limit:.3g}, the state can grow without bound: at β = {most}, its norm is {last} "

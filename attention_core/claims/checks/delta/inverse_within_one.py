@@ -54,7 +54,7 @@ def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
 
 
 def numbers(rows: Sequence[EntryRow]) -> Numbers:
-    """Return the largest entry with unit keys, and the median and the share of heads beyond one with free keys."""
+    """Return the largest entry with unit keys, and for free keys the median and the share of heads above one."""
     n = max(row.n for row in rows)
     unit, free = (values(rows, "largest", n=n, keys=keys) for keys in (UNIT, FREE))
     return {

@@ -56,7 +56,7 @@ def measure(inputs: ExperimentInput) -> Iterator[FeaturesRow]:
 
 
 def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
-    """Return medians over heads, and the share of heads where Nyström beats the median of Performer's draws."""
+    """Return the median errors, and the share of heads where Nyström's error is below Performer's median over seeds."""
     judged = [row for row in rows if row.times == JUDGED_FACTOR]
     nystrom = {row.head: row.error for row in judged if row.variant == NYSTROM}
     performer = {head: median(values(judged, "error", variant=PERFORMER, head=head)) for head in nystrom}

@@ -59,9 +59,9 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
 
 
 def numbers(rows: Sequence[GrowthRow]) -> Numbers:
-    """Return the median and smallest exponent, the share clearly below one, and the exponent of the median growth.
+    """Return the median and smallest exponent over heads, and the exponent of the heads' median growth.
 
-    The Entropy page shows the median growth over heads at each length.
+    Also return the share of heads with an exponent clearly below one. The Entropy page shows the median growth.
     """
     exponents = []
     for head in {row.head for row in rows}:

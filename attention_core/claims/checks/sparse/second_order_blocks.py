@@ -27,7 +27,10 @@ BLOCK, BUDGETS, JUDGED_BUDGET = 8, (1, 2, 4), 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlocksRow:
-    """Per cent of one head's softmax mass in the query's block and the ``chosen`` best other blocks by ``score``."""
+    """The percentage of one head's softmax mass in the blocks that the queries attend to.
+
+    A query attends to its own block and to the ``chosen`` other blocks that rank highest by ``score``.
+    """
 
     chosen: int
     score: str
@@ -68,7 +71,7 @@ def _judged_mass(rows: Sequence[BlocksRow]) -> dict[str, np.ndarray]:
 
 
 def numbers(rows: Sequence[BlocksRow]) -> Numbers:
-    """Return medians over heads, and the shares of heads where second order finds more or less mass than mean keys."""
+    """Return the median masses, and the shares of heads where second order finds more or less mass than mean keys."""
     mass = _judged_mass(rows)
     gain = mass[SECOND] - mass[MEAN]
     return {

@@ -68,7 +68,10 @@ def reach_rows(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -
 
 
 def numbers(rows: Sequence[ReachRow]) -> Numbers:
-    """Return mean shares of pairs connected after one and two layers, and the number of weights in two layers."""
+    """Return means over heads: the shares of connected pairs, and the weights in both layers, all in per cent.
+
+    The shares are measured after two layers of each stack, and after one layer of the mixed stack.
+    """
     return {
         "two": fmean(values(rows, "share", stack=MIXED, layers=2)),
         "one": fmean(values(rows, "share", stack=MIXED, layers=1)),
