@@ -172,7 +172,7 @@ class Attention:
         return self.variant.attend(q, k, v, self.params, causal=causal)
 
     def reference(self, q: Array, k: Array, *, causal: bool = False) -> Tensor:
-        """Return the matrix from which errors are computed, ``[..., n, n]``: the variant's reference, or softmax."""
+        """Return the matrix that ``weights`` is compared with, ``[..., n, m]``: the variant's reference, or softmax."""
         q, k, _ = self._checked(q, k, k, causal=causal)
         with _without_autocast(q):
             if self.variant.reference is not None:
@@ -183,7 +183,7 @@ class Attention:
             return logits.softmax(-1).to(q.dtype)
 
     def values(self, v: Array) -> Tensor:
-        """Return the vectors to which the weights apply, ``[..., n, d_v]``: v itself for nearly all variants."""
+        """Return the vectors to which the weights apply, ``[..., m, d_v]``: v itself for nearly all variants."""
         _, _, v = self._checked(v, v, v, causal=False)
         with _without_autocast(v):
             return v if self.variant.values is None else self.variant.values(v, self.params)
@@ -269,7 +269,10 @@ class Attention:
             )
 
     def check_cross(self, causal: bool = False) -> None:
-        """Raise ``NotCrossError`` if ``causal`` or the variant forbids hidden keys and keys of another sequence."""
+        """Raise ``NotCrossError`` if ``causal`` is set, or the variant needs queries and keys of the same tokens.
+
+        Call this only for an input with hidden keys or with keys of another sequence.
+        """
         if causal:
             raise NotCrossError(
                 "With a causal mask, there must be as many keys as queries, and a key mask is not allowed."

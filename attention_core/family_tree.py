@@ -1,4 +1,4 @@
-"""The family tree of variants: an edge links a variant to a special case, which it equals at certain settings."""
+"""The family tree of variants: an edge links a general variant to one that it equals at certain settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -150,7 +150,7 @@ class Intermediate:
         formula: its definition in LaTeX.
         mechanism: one sentence that says how it is made, true for every setting.
         rows: what its rows represent, such as queries.
-        columns: what its columns represent; "earlier token" if it is zero on and above its diagonal.
+        columns: what its columns represent; "earlier token" for a matrix that is zero on and above its diagonal.
     """
 
     name: str

@@ -29,7 +29,7 @@ class Case:
         root: settings whose value is √n.
         causal: whether it is causal; it is then compared with causal full attention.
         peers: names of the peers measured in the same rounds, with equal settings.
-        bound: the name of its time's lower bound in ``bounds.BOUNDS``; empty for none.
+        bound: the key in ``bounds.BOUNDS`` of the lower bound of its time; empty for none.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Measures the time of each subject, such as a variant or its lower bound, relative to full attention.
+"""Measures the time of each subject (a variant, its lower bound or a peer) relative to full attention.
 
 It measures CPU time on one thread, and wall-clock time on all cores.
 

@@ -21,7 +21,9 @@ Build = Callable[[str, int], Call]
 
 
 def explain(record: Record, build: Build, say: Callable[[str], None]) -> None:
-    """Add to the record an operator profile, or the largest tensors, for each case that missed a target, at one size.
+    """Add to the record, for each case that missed a target, what takes its time or its memory at one size.
+
+    For time, these are the operators and their shares of it; for memory, the largest tensors.
 
     Args:
         record: the measured record, judged by its preset.
@@ -44,7 +46,7 @@ def explain(record: Record, build: Build, say: Callable[[str], None]) -> None:
 
 
 def shares(call: Call) -> dict[str, float]:
-    """Return the operators with the largest own CPU time in a call, with their fractions of it, falling."""
+    """Return the operators with the most CPU time of their own in a call, as fractions of its time, largest first."""
     call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         call()

@@ -82,7 +82,7 @@ def style(index: int) -> Style:
 
 
 def separate_colours(indices: Iterable[int]) -> dict[int, int]:
-    """Return the style index that each line takes, by the line's own index, so that the lines' colours differ.
+    """Return a style index for the index of each line, so that the lines have different colours.
 
     If two indices have the same colour, the smaller index keeps the colour. The larger index takes the last free
     colour, with its own dash and marker. If no colour is free, both indices keep their styles.

@@ -79,7 +79,7 @@ class Account:
 
     Attributes:
         requested_at: the time of the visitor's current request.
-        recovered_at: the time at which the visitor's use is fully recovered, at the rate ``RECOVERY_RATE``.
+        recovered_at: the time at which all of the visitor's use is forgotten; see ``RECOVERY_RATE``.
     """
 
     requested_at: float

@@ -110,12 +110,13 @@ def run_immediately(
         draw: draws the rows found so far. Receives a key for its elements that differs from drawing to drawing.
         key: the run's key, ``"<page>.<name>"``.
         effort: returns the work of a task relative to the others, to estimate the remaining time.
-        refuse: receives a task that could not be run and the reason as Markdown, and draws it; by default below the
-            chart.
+        refuse: receives a task that could not be run and the reason as Markdown, and draws the reason. By default, it
+            is drawn below the chart.
         describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the progress bar.
         container: container of the sentence and the progress bar; by default above the chart.
         height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
-        counts: whether the progress bar counts the results; False if ``describe`` does, because it is drawn less often.
+        counts: whether the progress bar counts the results. False if the sentence of ``describe`` counts them: it is
+            drawn less often than the bar, so the two counts would differ.
 
     Returns:
         All rows found.
@@ -253,8 +254,8 @@ def run_on_button(
         button: the button's key.
         row: the container of the button and the progress bar.
         progress: returns the fraction done, from 0 to 1, and a text that reports it; called after every task.
-        draw: draws the run, or the previous run if this one has found nothing yet, or None without any run. Receives a
-            key that differs from drawing to drawing.
+        draw: receives the run, the previous run if this one has found nothing yet, or None if there is no run, and
+            draws it. Also receives a key that differs from drawing to drawing.
         kind: the button's type.
         help: the button's help while no run is in progress.
 

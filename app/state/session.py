@@ -115,7 +115,7 @@ def read_variants(words: list[str]) -> tuple[ac.Attention, ...]:
     """Return a link's variants in order, each once, with softmax first if it is missing.
 
     Raises:
-        TruncatedError: if a variant was added or removed, or if there are too many; it holds the list to show.
+        TruncatedError: if the returned list would be longer or shorter than the link's; it holds the list to show.
     """
     by_key = {attention.key: attention for attention in map(ac.from_word, words)}
     if REFERENCE not in by_key:
@@ -301,7 +301,7 @@ class SharedOptions(Options, shared=1):
 
 
 def opening_fields(opening: Mapping[str, Any]) -> dict[str, Field]:
-    """Return the fields that all pages have, with one page's values for an address without a query.
+    """Return the fields that all pages have; ``opening`` holds one page's values for an address without a query.
 
     If the default model's weights are not installed, such an address opens with synthetic input.
     """

@@ -7,7 +7,7 @@ from streamlit.runtime import app_session
 
 
 def disable_watchers() -> bool:
-    """Stop reconnecting sessions from watching files if ``server.fileWatcherType`` is ``"none"``.
+    """Prevent sessions that reconnect from watching files if ``server.fileWatcherType`` is ``"none"``.
 
     A new session follows this option; a session that reconnects does not (Streamlit 1.67). After each of its runs it
     resolves the path of every module, and the server serves no other session meanwhile. Fifty sessions that reconnect

@@ -43,8 +43,8 @@ def languages() -> Mapping[str, str]:
     """Return the installed languages: the folder of each catalogue, ``zh_CN``, by the code in links, ``zh``.
 
     A language has one catalogue for all its regions. A browser in ``zh-TW`` or ``zh-HK`` therefore shows simplified
-    characters, because readers of traditional characters understand them more easily than English. The menu also
-    offers English.
+    characters, because readers of traditional characters understand them more easily than English. English is included
+    without a catalogue.
     """
     folders = sorted(path.parent.parent.name for path in LOCALES.glob("*/LC_MESSAGES/messages.mo"))
     return {ENGLISH: ENGLISH} | {folder.partition("_")[0]: folder for folder in folders}

@@ -81,7 +81,7 @@ def reference_name(attention: ac.Attention) -> str:
 
 
 def main_tokens(weights: Mapping[str, float]) -> str:
-    """Return the special tokens that have at least ``MAIN_SHARE`` of a sum of weights, given each one's weight."""
+    """Return text that lists the tokens with at least ``MAIN_SHARE`` of the sum of ``weights``."""
     return enumeration(token for token, weight in weights.items() if weight >= MAIN_SHARE * sum(weights.values()))
 
 

@@ -55,7 +55,7 @@ class Series:
 
 
 def faster_finding(series: Sequence[Series]) -> Finding:
-    """Return whether and from which length on the variants of a run are faster than softmax, with the details."""
+    """Return the finding that says which variants of a run are faster than softmax, and from which length on."""
     by_kind = crossings(series)
     if not by_kind:
         return Finding(_("Add a variant to see from which length it is faster than softmax."))
@@ -125,9 +125,10 @@ def faster_finding(series: Sequence[Series]) -> Finding:
 
 
 def rounds_note(series: Sequence[Series], by_kind: Mapping[str, object]) -> str:
-    """Return a note that times were measured in only one round; may be empty.
+    """Return a note if times were measured in only one round; empty otherwise.
 
-    The note is about the lengths from which variants become faster, that is, about the group "at" of ``by_kind``.
+    The note is about the lengths from which variants become faster. It is also empty if ``by_kind`` has no variant
+    with such a length (no group "at").
     """
     if "at" not in by_kind or min(len(point.ms) for point in series[0].points) > 1:
         return ""

@@ -44,7 +44,7 @@ class LandmarkRow:
 def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator[LandmarkRow]:
     """Yield the relative error of each head's matrix, for each variant in ``forms`` and for uniform attention.
 
-    In each step, all variants have the same number of landmarks.
+    All variants are measured with the same numbers of landmarks, which follow from ``TOKENS_PER_LANDMARK``.
 
     Args:
         inputs: the input.
@@ -65,5 +65,5 @@ def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator
 
 
 def judged_errors(rows: Sequence[LandmarkRow], *forms: str) -> list[np.ndarray]:
-    """Return, for each variant of ``forms``, its errors at the judged landmarks, one per head."""
+    """Return each variant's errors, one per head, at the number of landmarks that the verdict uses."""
     return [np.array(values(rows, "error", form=form, share=JUDGED)) for form in forms]

@@ -92,7 +92,7 @@ def tasks(
 
 
 def key(task: ContinuationTask) -> str | None:
-    """Return the key of a task in the recorded file; None if it generates another number of tokens."""
+    """Return the key of a task in the recorded file; None if it does not generate ``STEPS`` tokens."""
     if task.steps != STEPS:
         return None
     seed = "greedy" if task.seed is None else task.seed

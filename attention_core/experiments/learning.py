@@ -4,8 +4,8 @@ A run trains several models a few steps at a time, so that all curves grow toget
 tested on longer sequences and on sequences with more items to remember (key-value pairs or symbols).
 
 The training and the tests of a model are divided into parts (``TrainTask``, ``TestTask``). Each part starts from the
-checkpoint that the previous part has saved, so a run can stop after any part and continue with the same numbers. What
-a model learns, such as recall, is also called a task.
+checkpoint that the previous part has saved. A run can stop after any part; when continued, it gives the same results
+as without a stop. What a model learns, such as recall, is also called a task.
 """
 
 from collections.abc import Sequence

@@ -23,7 +23,7 @@ EMPTY_SLOT = -2
 
 
 def hash_sizes(buckets: float, largest: int) -> tuple[int, ...]:
-    """Return the sizes of hashes that together make about ``buckets`` buckets, even numbers; empty for one bucket.
+    """Return the sizes (even numbers) of hashes that together make about ``buckets`` buckets; empty for one bucket.
 
     The product of the sizes is the number of buckets. One hash into b buckets costs n d b/2. A long text needs many
     buckets, and two hashes into √b buckets cost less.
@@ -45,7 +45,8 @@ def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, round_index: int) -
     """Compute each token's bucket in one round, ``int64 [..., n]``: ``argmax [x R; -x R]``, R with N(0, 1) entries.
 
     A token's bucket depends on the token's direction alone. The smaller the angle between two tokens, the more likely
-    they share a bucket. All heads and batches share R.
+    they share a bucket. With several hashes, each combination of their results is a bucket. All heads and batches
+    share R.
 
     Args:
         x: ``[..., n, d]``, float32 or float64.

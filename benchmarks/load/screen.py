@@ -375,7 +375,7 @@ class Screen:
             The request and its fragment.
         """
         widget, fragment = self.nodes[path].widget, self.nodes[path].fragment
-        # The page's script reports every opened form to the server, on whichever part of the page the form is.
+        # If the visitor opens a form, the page's script reports it to the server, wherever on the page the form is.
         if widget.kind == FORM and (script := self._script()):
             self._form, fragment = widget.id, script.fragment
             self.values[script.widget.id] = "json_value", json.dumps({"form": to_css_name(widget.key)})

@@ -99,7 +99,7 @@ def linformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def reformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build Reformer. It divides by √d once more and counts pairs once per round; all-token chunks allow a check."""
+    """Build Reformer. It divides by √d once more and counts pairs in each round; the check has one round, all pairs."""
     from reformer_pytorch import LSHAttention
 
     module = LSHAttention(bucket_size=p["bucket_size"], n_hashes=p["rounds"]).eval()

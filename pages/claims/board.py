@@ -156,8 +156,8 @@ def show(chosen: ChosenInput) -> None:
     on_request = {task.key: task for task in checks if task not in known and not is_requested(task)}
     tasks = sorted(
         (task for task in checks if task.key not in on_request),
-        # Time measurements and checks that run SmolLM2 take longest. They come last, so that the other verdicts are on
-        # screen by then.
+        # Time measurements and checks that run SmolLM2 take longest. They run last, so that all other verdicts are on
+        # screen before them.
         key=lambda task: (task.timed or task.runs_decoder, task.key not in board_words.FIRST_KEYS),
     )
     with st.container(horizontal=True, vertical_alignment="center", key="controls.claims"):

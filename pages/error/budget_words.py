@@ -1,4 +1,4 @@
-"""The findings of the view “By setting” of the Error page: the cheapest setting that at least halves an error."""
+"""The findings of the view “By setting” of the Error page, above all the cheapest setting with a small error."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The errors on the Error page that a lesson can ask about: a variant's error at its settings, or over its budget."""
+"""The errors on the Error page that a lesson can ask about: a number at given settings, or a curve over budgets."""
 
 from dataclasses import replace
 

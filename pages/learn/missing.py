@@ -83,7 +83,7 @@ def part_colours(shown: Sequence[PartOutcome]) -> dict[str, int]:
     variants = {each.full.colour % COLOURS for each in shown}
     hues = sorted(HUES, key=lambda hue: not variants.isdisjoint(hue))
     parts = [part for part in DASHES if any(part in each.ablations for each in shown)]
-    # In the second row of styles, a colour of a part never counts as that of the variant.
+    # Parts have styles of the second row and variants of the first, so their indices always differ.
     return {part: COLOURS + hue[0] for part, hue in zip(parts, hues, strict=False)}
 
 

@@ -1,4 +1,4 @@
-"""Sentences of the Learn page about a training run: its parameters, its learning rates and its duration."""
+"""Sentences of the Learn page about a training run: sizes of models and batches, learning rates and duration."""
 
 import math
 from collections.abc import Sequence

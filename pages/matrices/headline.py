@@ -1,4 +1,4 @@
-"""The headline of the Matrices page: how far each variant's output is from its reference, mostly softmax, and why."""
+"""The headline of the Matrices page: how far each variant's output is from its reference (usually softmax), and why."""
 
 import math
 from collections.abc import Mapping

@@ -96,7 +96,7 @@ def curves(
         right: right end of the horizontal axis; None to fit the values. Arrows mark the lines that continue beyond
             it, and a double click shows their points.
         percent: whether the ticks of the vertical axis are percentages.
-        percent_x: whether those of the horizontal axis are.
+        percent_x: whether the ticks of the horizontal axis are percentages.
         mark: position and label of a thin vertical line, for example at the current setting.
         shaded: position from which the background is shaded up to the right end, and the label of this part.
         top: upper end of a linear vertical axis; None to fit the values. Arrows mark the points that are
@@ -136,7 +136,7 @@ def curves(
     if link_prefix:
         figure["layout"]["meta"] = {"link_prefix": link_prefix}
     labels = _arrows(visible, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
-    # Other labels are above the arrows.
+    # The labels of ``mark`` and ``shaded`` are raised above those of the arrows.
     raised = "<br>\N{NO-BREAK SPACE}" * max((label["text"].count("<br>") + 1 for label in labels), default=0)
     if mark is not None and any(line.x for line in visible):  # A chart may have no points before the first result.
         position, text = mark

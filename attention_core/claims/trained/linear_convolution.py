@@ -19,7 +19,10 @@ WITH, WITHOUT = "with a convolution", "without a convolution"
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return the accuracies after training; without the convolution, also earlier, and the extremes over the seeds."""
+    """Return the accuracies after training, with and without the convolution.
+
+    Without it, also return the accuracy at step 300, and the lowest and the highest final accuracy over the seeds.
+    """
     seeds = values(rows, "accuracy", model=WITHOUT, step=max(values(rows, "step")))
     return {
         "with": accuracy(rows, WITH),

@@ -1,4 +1,4 @@
-"""Claim: models find the largest number less often with more numbers than in training, above all without softmax."""
+"""Claim: models find the largest number less often among more numbers than in training, above all without softmax."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -119,7 +119,7 @@ def single_chunk_outputs(inputs: RuleInputs, v: Tensor) -> Tensor:
 
 
 def chunk_products(log_gates: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return ``(Q, K) -> Q Kᵀ ⊙ Γ``, ``[..., c, c]``, as ``decayed_products``; with one gate per token, Γ is shared."""
+    """Return the function ``(Q, K) -> Q Kᵀ ⊙ Γ``, ``[..., c, c]``; with one gate per token, its calls share one Γ."""
     if log_gates is None or log_gates.shape[-1] > 1:
         return lambda q, k: decayed_products(q, k, log_gates)[0]
     decay = token_decay(-log_gates.cumsum(-2))

@@ -80,7 +80,10 @@ def token_step(attend_chunk: Step) -> Callable[..., tuple[Tensor, Any]]:
 
 
 def mode_setting(*, cumsum: bool = False) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
-    """Return the declaration of the setting that selects the causal algorithm, ``cumsum`` only if requested."""
+    """Return the declaration of the setting that selects the causal algorithm.
+
+    ``cumsum`` says whether the algorithm of this name is one of the choices.
+    """
     if cumsum:
         return param(
             "chunked",
@@ -168,8 +171,8 @@ def running_sum(x: Tensor, reference: Tensor | None = None, dim: int = -2) -> Te
 
     Args:
         x: the terms.
-        reference: ``R``, broadcastable to ``x`` and of its length along ``dim``. It must not decrease along ``dim``, so
-            no exponential exceeds one. None means a plain cumulative sum.
+        reference: ``R``, broadcastable to ``x``, with as many positions along ``dim``. It must not decrease along
+            ``dim``, so no exponential exceeds one. None means a plain cumulative sum.
         dim: the axis of positions.
     """
     if reference is None:

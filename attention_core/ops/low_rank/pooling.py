@@ -44,7 +44,8 @@ def pool(x: Tensor, segments: Segments, how: str = "mean", learned: Tensor | Non
         segments: the segments of the n tokens.
         how: ``"mean"``; ``"max"``, of each component separately; ``"conv"``, a weighted mean with a triangular window,
             like a convolution whose window is as wide as its stride.
-        learned: logarithms by which a trained model changes the weights of a mean, ``[size]`` of the largest segment.
+        learned: logarithms of factors by which a trained model multiplies the weights of a mean, one for each place in
+            the largest segment.
     """
     if how == "max":
         parts = [rows.amax(-2) for rows in _by_run(x, segments)]

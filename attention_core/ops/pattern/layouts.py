@@ -59,8 +59,8 @@ def residue_groups(x: Tensor, stride: int) -> Iterator[Tensor]:
     longer_classes = x.shape[-2] % stride
     for group, size in ((x, longer_classes), (x[:, longer_classes:], stride - longer_classes)):
         if size and group.shape[-2] >= size:
-            # ``unfold`` returns one window of ``size`` tokens per multiple of the stride, [X, length, e, classes]. The
-            # positions of the c-th tokens of all windows are equal modulo the stride, so these tokens form one class.
+            # ``unfold`` returns a window of ``size`` tokens at each multiple of the stride, [X, length, e, classes].
+            # The c-th tokens of all windows have equal positions modulo the stride, so they form one class.
             yield group.unfold(-2, size, stride).permute(0, 3, 1, 2)
 
 

@@ -99,7 +99,7 @@ def _bias_by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns:
 
 
 def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
-    """Return the number of queries in one head's largest piece of ``band_pieces`` and of pairs in that piece's mask.
+    """Return the sizes of the largest piece of ``band_pieces`` for one head: its queries, and the pairs in its mask.
 
     ``reach`` is the number of keys before a block and after it, together.
     """
@@ -231,9 +231,9 @@ def anchored_pieces(
     first_keys: int | None = None,
     allowed: Callable[[Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
-    """Yield the pieces of a pattern in which every query attends to the anchors and to the pairs of ``other_pieces``.
+    """Yield the pieces of a pattern in which every query attends to the anchors, which are the first tokens.
 
-    Each pair is in exactly one piece.
+    ``other_pieces`` gives the pairs of the other tokens. Each pair is in exactly one piece.
 
     Args:
         like: the queries, ``[X, n, d]``, of which only the sizes and the device are used.

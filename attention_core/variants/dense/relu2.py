@@ -30,7 +30,10 @@ class Relu2Params(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
-    """Compute ``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``, with the divisor Z_i of the setting; zeros if Z_i is 0."""
+    """Compute ``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``; zeros if Z_i is 0.
+
+    The setting ``normalizer`` selects the divisor Z_i of row i.
+    """
     squares = scores(q, k).relu().square()  # [..., n, n]
     if causal:
         squares = squares.tril()

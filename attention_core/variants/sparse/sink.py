@@ -52,7 +52,7 @@ def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
-    """Compute the output: merge attention to the s sinks and to the window w: O(n (w + s) d) time, O(n d) memory."""
+    """Merge attention to the s sinks with attention to the window of size w: O(n (w + s) d) time, O(n d) memory."""
 
     def allowed_first_keys(i: Tensor) -> Tensor:
         j = torch.arange(first_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)

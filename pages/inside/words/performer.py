@@ -1,4 +1,4 @@
-"""Sentences, names and the formula of the mean estimate in Performer's story."""
+"""Sentences and names in Performer's story, and the formula of the expected value of its estimate."""
 
 import numpy as np
 

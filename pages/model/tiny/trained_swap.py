@@ -255,7 +255,7 @@ def bars(rows: Sequence[TrainedSwapRow], spec: TrainSpec, *, dark: bool) -> Figu
     label = _(text, chance=percent(chance))
     figure["layout"]["annotations"] = [
         annotation(label, chance, 1, yref="y domain", yanchor="bottom"),
-        # With the page's background, a share hides the part of the line behind it.
+        # The background of an accuracy has the page's colour, so that it hides the dashed line behind the number.
         *(
             annotation(percent(row.accuracy), row.accuracy, title, xanchor="left", bgcolor=PAGE)
             for row, title in zip(rows, titles, strict=True)

@@ -63,7 +63,7 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
 
 
 def numbers(rows: Sequence[NormRow]) -> Numbers:
-    """Return the largest factor for β up to 2, the smallest for β = 2.1, and the medians for the largest β."""
+    """Return factors over heads: the largest for β up to 2, the smallest for β = 2.1, and medians for the largest β."""
     return {
         # Without rounding, errors of float64 would be shown as growth.
         "within": round(max(row.factor for row in rows if row.after == WHOLE and row.strength <= STABLE), 9),

@@ -63,7 +63,10 @@ def path_logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
 
 
 def numbers(rows: Sequence[PathRow]) -> Numbers:
-    """Return the largest difference over heads if w is the token's key, and the medians for the other choices of w."""
+    """Return the largest difference over heads if w is the key, and the medians for the other choices of w.
+
+    All are those of the longest length.
+    """
     n = max(row.n for row in rows)
     same, turned, fixed = (values(rows, "difference", n=n, along=name) for name in NAMES.values())
     return {"same": max(same), "turned": median(turned), "fixed": median(fixed), "n": n}

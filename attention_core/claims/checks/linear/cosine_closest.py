@@ -55,7 +55,10 @@ def measure(inputs: ExperimentInput) -> Iterator[KernelRow]:
 
 
 def numbers(rows: Sequence[KernelRow]) -> Numbers:
-    """Return how often 1 + cos has the closest matrix, and the median errors, with uniform attention for comparison."""
+    """Return how often the matrix of 1 + cos is closer than that of another kernel, and than those of all others.
+
+    Also return the median errors of 1 + cos, of the best other kernel and of uniform attention.
+    """
     cosine, *rest, uniform = (np.array(values(rows, "error", kernel=each, of=MATRIX)) for each in (*KERNELS, UNIFORM))
     others = np.stack(rest)
     return {

@@ -51,7 +51,7 @@ def measure(inputs: ExperimentInput) -> Iterator[DistanceRow]:
 
 
 def numbers(rows: Sequence[DistanceRow]) -> Numbers:
-    """Return both distances in the median head, and the share of heads in which the mean is closer."""
+    """Return the median of each distance over heads, and the percentage of heads in which the mean is closer."""
     mean, softmax = (values(rows, "distance", target=each) for each in (MEAN, SOFTMAX))
     return {
         "mean": median(mean),

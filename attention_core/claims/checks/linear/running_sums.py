@@ -36,8 +36,8 @@ class GradientBytesRow:
         n: the number of tokens.
         size: the larger one of the sizes of keys and values.
         kib: the peak memory in KiB.
-        difference: the largest difference between the gradients of the two algorithms on the visitor's input, divided
-            by the largest gradient. It does not depend on the head size: all rows have the same value.
+        difference: the largest difference between the gradients of the two algorithms, divided by the largest
+            gradient. It is measured on the first tokens of the visitor's input, and all rows have the same value.
     """
 
     algorithm: str
@@ -87,7 +87,10 @@ def max_gradient_difference(first: Sequence[Tensor], second: Sequence[Tensor]) -
 
 
 def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
-    """Return both algorithms' memory at the head's own size, the growth of their ratio, and the gradient difference."""
+    """Return the memory with states ÷ that with running sums at the head's own size, and its growth with the size.
+
+    Also return the memory with states, and the difference of the gradients.
+    """
     sums, states = (values(rows, "kib", algorithm=name) for name in NAMES.values())
     measured = values(rows, "size", algorithm=NAMES[SUMS])
     ratios = [b / a for a, b in zip(sums, states, strict=True)]

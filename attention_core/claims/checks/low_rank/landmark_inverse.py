@@ -17,7 +17,7 @@ FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"
 
 
 def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
-    """Return the median errors over heads, and the percentage of heads in which each inverse reduces the error."""
+    """Return median errors over heads, and the percentage of heads in which each inverse has less error than none."""
     double, iterated, exact = judged_errors(rows, DOUBLE, ITERATED, EXACT)
     [landmarks] = {row.landmarks for row in rows if row.share == JUDGED}
     return {

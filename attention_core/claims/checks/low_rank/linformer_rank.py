@@ -36,7 +36,7 @@ class RankRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[RankRow]:
-    """Yield the errors of Linformer, of the best matrix of that rank and of uniform attention, per head and length."""
+    """Yield the errors of Linformer, the best matrix of the same rank and uniform attention, per head and length."""
     rank = inputs.longest // LENGTH_FACTORS[-1]
     softmax, linformer = registry.get("softmax"), registry.get("linformer", rank=rank)
     for factor in LENGTH_FACTORS:

@@ -50,7 +50,7 @@ def measure(inputs: ExperimentInput) -> Iterator[IterationRow]:
 
 
 def numbers(rows: Sequence[IterationRow]) -> Numbers:
-    """Return medians over heads after six iterations and after twelve."""
+    """Return median errors over heads: the inverse's after six iterations, the matrix's after six and twelve."""
     return {
         "residual": median(values(rows, "error", of=RESIDUAL, iteration=ITERATIONS)),
         "error": median(values(rows, "error", of=ATTENTION, iteration=ITERATIONS)),

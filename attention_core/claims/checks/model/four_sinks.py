@@ -36,7 +36,8 @@ class SinkRow:
     """The perplexity, and the part of the gain from copying that is lost, for one way to read the text.
 
     Attributes:
-        reader: ``WHOLE``, ``REREAD``, or ``WINDOWED`` for a window in all layers.
+        reader: ``WHOLE`` or ``REREAD``: the unchanged model reads all tokens or only the last ones. ``WINDOWED``: all
+            layers have a window and sinks.
         sinks: number of sinks of the windowed reader. The other readers are repeated for each number.
         tokens: tokens of the text.
         perplexity: perplexity of the text.
@@ -51,7 +52,7 @@ class SinkRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[SinkRow]:
-    """Yield the text's perplexity and the lost gain from copying for each number of sinks, and the two baselines."""
+    """Yield the perplexity and the lost gain from copying for each number of sinks, and for the unchanged model."""
     layers = tuple(range(models.layer_count(swap.MODEL)))
     control = reread_perplexity(inputs, REREAD_TOKENS)
     for sinks in SINKS:
@@ -69,7 +70,11 @@ def measure(inputs: ExperimentInput) -> Iterator[SinkRow]:
 
 
 def numbers(rows: Sequence[SinkRow]) -> Numbers:
-    """Return the perplexities with no and with four sinks relative to the baseline, and the gain by eight sinks."""
+    """Return perplexities with a window, divided by those of the unchanged model.
+
+    They are compared with ``REREAD`` for no sinks and for four, and with ``WHOLE`` for four. Also return by how many
+    per cent the perplexity is lower with eight sinks than with four, and the lost gain from copying with four.
+    """
     control, whole = (next(row.perplexity for row in rows if row.reader == reader) for reader in (REREAD, WHOLE))
     by_sinks = {row.sinks: row for row in rows if row.reader == WINDOWED}
     gain = 100 * (1 - by_sinks[MANY_SINKS].perplexity / by_sinks[FEW_SINKS].perplexity)

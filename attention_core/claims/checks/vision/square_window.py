@@ -48,7 +48,7 @@ def measure(inputs: ExperimentInput) -> Iterator[WindowShapeRow]:
 
 
 def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
-    """Return the number of sizes at which the square is better, and the gain in dB."""
+    """Return at how many of the sizes the square is better, and the smallest and the largest gain in dB."""
     row, square = (values(rows, "psnr", shape=each) for each in (ROW, SQUARE))
     gains = [b - a for a, b in zip(row, square, strict=True)]
     return {"better": sum(gain > 0 for gain in gains), "sizes": len(gains), "least": min(gains), "most": max(gains)}
