@@ -43,8 +43,8 @@ class Page(Generic[Q]):
         header: draws the page's own controls next to the question; None if the page has none.
         has_causal_switch: whether the header has the causal switch; the Causal page is always causal.
         uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
-        only_input: returns the kind of input that the page shows for some shared options; empty if it shows every kind.
-            Such a page ignores the visitor's choice of position encodings.
+        only_input: returns the only kind of input that the page shows for some shared options; empty if it shows every
+            kind. A page with only one kind ignores the visitor's choice of position encodings.
         input_panel: draws the page's own choice of the input; None for the choice that other pages have.
         open_heads: callback that opens the large view of all heads; None on every page without this view.
         runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget

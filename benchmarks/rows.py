@@ -115,7 +115,7 @@ class Record:
         path.write_text(text, encoding="utf-8")
 
     def joined(self, later: "Record") -> "Record":
-        """Return this record with the cases of a later run replaced; the stamp lists these cases and the date.
+        """Return this record with cases replaced by those of a later run; the stamp lists these cases and the date.
 
         The rows of full attention are unchanged: every row includes its own measurement of it.
         """

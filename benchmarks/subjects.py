@@ -1,4 +1,4 @@
-"""The computations ("subjects") that the benchmark times: full attention, variants, lower bounds, peers, matrices."""
+"""The computations ("subjects") that the benchmark times, such as full attention, variants, bounds and peers."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

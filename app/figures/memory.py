@@ -32,9 +32,9 @@ def memory(
     entry: str,
     keys_range: tuple[float, float],
 ) -> Figure:
-    """Draw three charts: a bar per feature, lines over the tokens, and the output of one token as bars.
+    """Draw a recurrent state in three charts: a bar per feature, lines over the tokens, and one token's output as bars.
 
-    They are one figure, so that all charts update together.
+    The charts are one figure, so that they update together.
 
     Args:
         keys: the bars of the first chart, one for each feature, ``[C]``, such as the state's normaliser.

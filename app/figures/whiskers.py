@@ -23,7 +23,7 @@ def whiskers(
 ) -> Figure:
     """Draw a bar for the middle of each group of measurements, with whiskers from quartile to quartile.
 
-    If nothing was measured more than once and there are few bars, each has its number above it.
+    If nothing was measured more than once and there are few bars, each bar has its number above it.
 
     Args:
         series: measurements by name in the legend; their positions are indices into ``labels``.

@@ -86,8 +86,8 @@ class Step:
 
     Attributes:
         at: the screen of the step, as the end of an address: the page's name and query.
-        say: one sentence of explanation.
-        do: one thing that the visitor should do.
+        say: the explanation, in one or more sentences.
+        do: what the visitor should do.
         ask: the question.
         answer: the measure that answers the question (see ``app.lessons.answer``).
         draw: the curve that the question asks to draw, as the name of a curve and the key of a variant.
@@ -95,7 +95,7 @@ class Step:
         bounds: the numbers that separate the choices.
         right: the right choice, from 1, as set by the author; 0 if the page's number decides.
         reveal: the query parameters that change when the answer is shown.
-        then: one more sentence, shown with the answer.
+        then: further explanation, shown with the answer.
     """
 
     at: str

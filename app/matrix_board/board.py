@@ -69,7 +69,7 @@ def matrix_board(
         transform: how values map to colours; the decades of "log" follow from the data, six at most.
         diverging: show both sides of the colour scale even if no value is negative.
         ceiling: the end of the shared scale if a value reaches it; larger values have a separate colour, explained in
-            the legend. 0: the scale ends at the largest magnitude.
+            the legend. If no value reaches it, or it is 0, the scale ends at the largest magnitude.
         unsigned: write numbers without their signs, on a board whose signs only select the side of the colour scale.
         percent: write numbers as percentages.
         categories: for a board whose values are category numbers instead of magnitudes, the categories 1, 2, ... (at

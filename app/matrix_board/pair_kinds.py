@@ -39,7 +39,7 @@ PRIMITIVE_NAMES = {
 class PairKinds:
     """The categories of query–key pairs on one board: one per primitive, and one per combination of primitives.
 
-    The legend omits the combinations.
+    A primitive is a rule by which a variant allows pairs, such as a window. The legend omits the combinations.
 
     Args:
         boards: for each panel, the pairs that each primitive allows, ``bool [n, n]``, by the primitive's name.

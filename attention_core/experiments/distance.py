@@ -58,8 +58,8 @@ class DistanceRow:
 
     Attributes:
         form: ``PLAIN``, ``ROTATED`` or ``BIASED``.
-        distance: tokens between query and key. ``weight`` to ``bound`` are means over all allowed pairs at this
-            distance.
+        distance: tokens between query and key. The fields ``weight``, ``logit``, ``size`` and ``bound`` are means over
+            all allowed pairs at this distance.
         weight: softmax's attention weight.
         logit: ``q·k / √d``.
         size: absolute value of the logit.

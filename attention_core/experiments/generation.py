@@ -52,8 +52,8 @@ class MemoryRow:
         grown_bytes: additional bytes per token.
         token_bytes: bytes of one token's keys and values in a key-value cache.
         outgrown: the number of tokens from which the key-value cache is larger; None if it never is.
-        cheaper: the first of ``LENGTHS`` from which the causal form takes fewer multiply-adds than causal softmax,
-            over all heads. None if this is never so, or the variant cannot be causal.
+        cheaper: the first of ``LENGTHS`` from which the causal form takes at most 95 % of causal softmax's
+            multiply-adds (``CHEAPER_RATIO``). None if this is never so, or the variant cannot be causal.
     """
 
     variant: str
@@ -140,7 +140,10 @@ def needed_keys(attention: Attention, n: int) -> int:
 
 
 def cheaper_from(attention: Attention, heads: int, d: int) -> int | None:
-    """Return the first of ``LENGTHS`` from which a variant takes fewer multiply-adds than softmax; None for never."""
+    """Return the first of ``LENGTHS`` from which a variant takes clearly fewer multiply-adds than softmax.
+
+    The limit is ``CHEAPER_RATIO``. Return None if no length is enough.
+    """
     softmax, first = registry.get(SOFTMAX), None
     for n in reversed(LENGTHS):
         cost, full = (each.cost(n, d, causal=True, heads=heads).multiply_adds for each in (attention, softmax))

@@ -26,7 +26,7 @@ class NextTokenTask:
     """A task that predicts one token of a text before and after a swap, in which a variant replaces softmax.
 
     Attributes:
-        token: position of the token in the text, from 1.
+        token: index of the predicted token in the text, counted from 0; at least 1.
     """
 
     text: str
@@ -40,7 +40,7 @@ class NextTokenRow:
     """The prediction of one token before and after a swap.
 
     Attributes:
-        token: position of the token in the text, from 1.
+        token: index of the predicted token in the text, counted from 0; at least 1.
         label: the token.
         probabilities: the token's probability before and after the swap.
         before: the likeliest tokens of the unchanged model, with probabilities.

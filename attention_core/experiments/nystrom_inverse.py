@@ -44,7 +44,7 @@ class InverseRow:
 
 
 def tasks(source: Source, *, head: int, word: str) -> tuple[InverseTask, ...]:
-    """Return a single task, because all iterations together cost little more than the last one."""
+    """Return a single task, which measures all numbers of iterations."""
     return (InverseTask(source=source, head=head, word=word),)
 
 

@@ -153,7 +153,7 @@ class TrainedSource(Source):
 
     Attributes:
         spec: the training run.
-        sequence: number of the sequence, below ``SEQUENCES``. The page Learn shows the attention matrices of
+        sequence: number of the sequence, below ``SEQUENCES``. The Learn page shows the attention matrices of
             sequence 0. The other sequences are among those on which the accuracy is measured.
         layer: layer, counted from 0.
         weights: the trained parameters as safetensors, ignored when sources are compared. If they are empty, the

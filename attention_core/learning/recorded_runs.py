@@ -123,7 +123,7 @@ def encode(
         stamp: the machine and the date of the runs.
         rows: the rows of all runs.
         with_matrices: the seeds whose matrices are stored.
-        earlier: the file's earlier content, which is kept.
+        earlier: the file's earlier content. Its runs are kept unless ``rows`` contains the same run.
     """
     runs: dict[str, list[StoredRow]] = {}
     for row in rows:

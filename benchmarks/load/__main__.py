@@ -140,7 +140,7 @@ async def _costs(server: str, roots: list[int], seed: int) -> list[Cost]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the packages on both sides."""
+    """Return the versions of the packages that the server and the simulated visitors use."""
     return {name: importlib.metadata.version(name) for name in ("streamlit", "torch", "websockets")}
 
 

@@ -208,7 +208,7 @@ def constant_line(group: Sequence[MemoryRow]) -> Curve:
     least, most = (number(size / scale, 3) for size in (low, high))
     extent = f"{most} {unit}" if least == most else _("{low} to {high}", low=least, high=f"{most} {unit}")
     return Curve(
-        # The only place to break the name is after the colon.
+        # The name may break into two lines only after the colon.
         _("{name}: {size}", name=_unbroken(names), size=_unbroken(extent)),
         TOKEN_COUNTS,
         [sizes[0]] * len(TOKEN_COUNTS),

@@ -44,7 +44,8 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     chance = task.chance(spec.length, spec.items)
     # False for selective copying: its answers are in the sequence, but its ``chance`` is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
-    # Models that are still training are tested later; recorded models may have no tests.
+    # A model that is still training will be tested later, so its chart has a place already. A recorded model may have
+    # no tests.
     if task.key in TEST_ITEMS and any(each.test_points("items") or not each.is_trained for each in outcomes(rows)):
         with st.grid("auto", min_column_width=HALF_COLUMN, key=f"learn.halves.{key}"):
             with st.container(gap=None):

@@ -55,8 +55,8 @@ def find_side(
 ) -> tuple[str, Box]:
     """Return the first of ``SIDES`` with room for a text, and the text's rectangle.
 
-    If no side has room, return the first side on which the right end of the chart does not cut the text off. Sides on
-    which the text crosses no line and no other text are preferred.
+    If no side has room, return the first side where the text crosses no line and no other text, and no end of the chart
+    cuts it off. If there is no such side either, return the first where the right end does not cut the text off.
 
     Args:
         point: the point in pixels.

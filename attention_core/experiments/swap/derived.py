@@ -29,8 +29,8 @@ class HiddenPairs:
         hides_copied: whether most queries of the copy test cannot attend to the token that they should copy.
         layers_to_copy: smallest number of layers that connect most queries of the copy test to the token that they
             should copy; None if no number of layers is enough.
-        from_token: position of the first token that is predicted without some of the tokens before it; the length of
-            the text if there is no such token.
+        from_token: index, from 0, of the first token that is predicted without some of the tokens before it; the
+            length of the text if there is no such token.
     """
 
     share: float

@@ -142,7 +142,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bo
     for start, stop, sizes in query_segments(q.shape[-2], p, causal=causal):
         for bucket in hash_rounds(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
-            # If causal, a token's place in its bucket; otherwise its place in the list sorted by (bucket, position).
+            # ``position``: a token's place in its bucket if causal, otherwise in the list sorted by (bucket, position).
             position = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
             chunk = position // p.bucket_size
             chunk_distance = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one
