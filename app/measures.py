@@ -74,7 +74,7 @@ class Measure(Quantity):
         return self.find(screen, attention) if self.per_variant else self.find(screen)
 
     def max_guess(self, screen: "Screen") -> float:
-        """Return the largest guess on a screen: ``low`` plus a whole number of steps, not above what is possible.
+        """Return the largest guess on a screen: ``low`` plus as many steps as fit below ``high``, at least one.
 
         Raises the errors of ``Screen.chosen``.
         """

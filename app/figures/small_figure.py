@@ -89,8 +89,8 @@ def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tup
         low: the smallest value.
         high: the largest value.
         log: whether the axis is logarithmic.
-        zero: whether a linear axis must include zero. Otherwise it includes zero only if the values are equal or if
-            ``low`` is from 0 to a third of ``high``.
+        zero: whether bars need an end below ``low``: zero on a linear axis. Otherwise, a linear axis includes zero only
+            if the values are equal or if ``low`` is from 0 to a third of ``high``.
     """
     if log:
         low, high = (low / 1.1, high) if zero else (low, high)  # The smallest value's bar needs a length above 0.

@@ -163,8 +163,8 @@ class FairLock:
         try:
             yield
         finally:
-            # ``requested_at`` is unchanged, so requests that were made meanwhile do not go first, unless this visitor
-            # has used the lock for long.
+            # The thread keeps the time of its request. Threads that requested a place during the block therefore wait
+            # behind it, unless this visitor has used the lock for long.
             self._enter(account)
 
     def yield_turn(self) -> None:

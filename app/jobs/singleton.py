@@ -10,11 +10,10 @@ T = TypeVar("T")
 
 
 def cached_singleton(create: Callable[[*Arguments], T]) -> Callable[[*Arguments], T]:
-    """Return a function that calls ``create`` once per arguments, also with many threads; errors are not cached.
+    """Return a thread-safe function that calls ``create`` once for each tuple of arguments and caches the result.
 
-    The arguments must be positional, with few distinct values.
-
-    ``st.cache_resource`` takes 0.1 ms per call, and a page run makes dozens of these calls.
+    The arguments must be positional and have few distinct values, because results are never evicted. Errors are not
+    cached. ``st.cache_resource`` would take 0.1 ms per call, and a page run makes dozens of these calls.
     """
     instances: dict[tuple[object, ...], T] = {}
     lock = threading.Lock()

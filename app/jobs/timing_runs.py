@@ -17,13 +17,13 @@ KEY = "timing"
 
 
 def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str], None]) -> None:
-    """Draw the button that measures times on this machine, and the last measurement; a run is drawn as samples arrive.
+    """Draw the button that starts a timing run on this machine, and the samples of the last run, as they arrive.
 
     Args:
         spec: the measurement that the button starts.
         row: the container of the button and the progress bar.
-        draw: receives the last measurement and a key that differs from drawing to drawing. The measurement is None
-            if none was made, or if its mode or causal mask differs from that of ``spec``.
+        draw: draws the last run under the given key, which differs from drawing to drawing. The run is None if there
+            was no run, or if its mode or causal mask differs from that of ``spec``.
     """
 
     def compare(run: runs.Run[TimingRow] | None, key: str) -> None:

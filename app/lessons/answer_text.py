@@ -80,7 +80,7 @@ def choice_verdict(right: str, chosen: str | None) -> str:
 
 
 def numbers_text(target: Answer, screen: Screen) -> str:
-    """Return a sentence with the number of every variant among the choices."""
+    """Return a sentence with the number of every variant among the choices, if the number exists."""
     values = {_(ac.variant(key).title): target.number(screen, key) for key in target.candidates(screen)}
     items = [f"{name} {target.measure.format(value, screen)}" for name, value in values.items() if value is not None]
     return end_sentence(enumeration(items))

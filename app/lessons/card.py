@@ -96,10 +96,10 @@ def show(page: str) -> Callable[[], None]:
 
 
 def hide_answer(page: str) -> None:
-    """Restore the settings that a step's ``reveal`` changed if a new link opens the step with its answer on screen.
+    """Undo a step's ``reveal`` in a newly opened link, because it would show the answer before the guess.
 
-    A reload forgets the visitor's answer, and the address still holds the settings that showed it. Call it before the
-    page reads its options.
+    The app forgets the visitor's answer at a reload, but the address still has the settings of ``reveal``. Call this
+    function before the page reads its options.
 
     Args:
         page: the page that is shown.
@@ -354,7 +354,7 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
 
 
 def step_keys(lesson: Lesson) -> list[str]:
-    """Return the keys of a lesson's steps in the dictionaries that ``GUESSES`` and ``ANSWERS`` name."""
+    """Return each step's key in the session's dictionaries of guesses and answers (``GUESSES``, ``ANSWERS``)."""
     checksum = zlib.crc32(write(lesson).encode())
     return [f"lesson.{checksum}.{number}" for number in range(1, len(lesson.steps) + 1)]
 

@@ -14,13 +14,13 @@ from app.words.i18n import C_, N_
 
 
 def read_lesson(words: list[str]) -> Lesson:
-    """Return the lesson for its strings in a link: the key of an included one, or one that ``lesson.pack`` packed."""
+    """Return the lesson of a link. Its only string is the key of an included lesson, or the result of ``pack``."""
     word = single_word(words)
     return all_lessons()[word] if word in all_lessons() else lesson.unpack(word)
 
 
 def write_lesson(lesson_: Lesson | None) -> list[str]:
-    """Return a lesson's strings in a link, at most one; none if the lesson is too long for a link."""
+    """Return a list with the lesson's string in a link; empty without a lesson, or if it is too long for a link."""
     word = "" if lesson_ is None else lesson_.key or lesson.pack(lesson_)
     return [word] if word else []
 

@@ -243,7 +243,7 @@ def _choice_control(
 
 
 def multiselect(options: Sequence[T], default: Sequence[T], title: str, **kwargs: Any) -> Control[list[T]]:  # noqa: ANN401
-    """Declare an option with any number of the values selected; the caller passes ``format_func`` when drawing it."""
+    """Declare an option with any number of selected values. The caller passes ``format_func`` when drawing it."""
     return Control(
         lambda: link_fields.some_of(list(default), options),
         title,

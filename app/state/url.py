@@ -158,9 +158,9 @@ def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], li
         link.opening_values |= {name: field.opening_value() for name, field in fields.items() if name not in query}
         values |= {name: link.opening_values[name] for name in fields if name not in query}
     for name in [*values]:
-        # A link holds only the beginning of a long text, and nothing of a lesson that is too long. It must not replace
-        # such a value of the session, from which the app has written it. The value is written again in any case:
-        # Streamlit would otherwise delete the value of a widget that the previous page did not draw.
+        # The app writes only the beginning of a long text into a link, and nothing of a lesson that is too long. If the
+        # link has what the app would write for the session's value, the complete value in the session stays. It is set
+        # again, because Streamlit deletes the value of a widget that the previous page did not draw.
         if name in state and fields[name].write(value(name)) == query.get(name, []):
             values[name] = value(name)
     state.update(values)

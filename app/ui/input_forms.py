@@ -219,8 +219,8 @@ def _draw_synthetic() -> None:
 
 
 def _draw_upload() -> None:
-    # With ``type="npz"``, the browser would refuse another file without a reason, and keep it next to a later one. The
-    # page reports the error in such a file.
+    # With ``type="npz"``, the browser would refuse a file of another type without a reason, and show it next to a file
+    # that is chosen later. Without ``type``, the page reports what is wrong with the file.
     file = st.file_uploader(
         _("File (.npz) with arrays q, k and v"),
         key="upload.widget",

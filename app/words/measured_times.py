@@ -78,7 +78,7 @@ def faster_finding(series: Sequence[Series]) -> Finding:
     if not faster:
         text = _("**On {machine}, no variant shown is faster than softmax, even at {longest:,} tokens.**", **values)
     elif len(faster) < count:
-        # Without a group "at", all of them are faster at every measured length.
+        # The group "at" has the variants that are faster only from some length on.
         text = (
             N_("**On {machine}, {n} of {all} variants shown are faster than softmax from about {last} tokens on.**")
             if "at" in by_kind

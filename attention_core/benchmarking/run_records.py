@@ -26,7 +26,7 @@ class Sample:
         n: number of tokens.
         round: number of the round.
         ms: duration of the call in milliseconds.
-        multiply_adds: as in ``Point``, like ``promised`` and ``peak_bytes``.
+        multiply_adds: see ``Point``, also for ``promised`` and ``peak_bytes``.
     """
 
     variant: str

@@ -136,6 +136,6 @@ def overtaking(run: Run, word: str) -> Overtaking | None:
 
 
 def growth(sizes: Sequence[int], values: Sequence[float]) -> PowerFit | None:
-    """Fit a power law to the longest ``FITTED_LENGTHS`` lengths; None for fewer than two or if a value is zero."""
+    """Fit a power law to the values at the last ``FITTED_LENGTHS`` sizes; None for a single size or a value of zero."""
     x, y = sizes[-FITTED_LENGTHS:], values[-FITTED_LENGTHS:]
     return fit_power(x, y) if len(x) > 1 and min(y) > 0 else None

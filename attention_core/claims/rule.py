@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Measured:
-    """A threshold: the value of a measured quantity, multiplied by the bound named ``factor`` if there is one."""
+    """A threshold that is measured: the value of a quantity, times the claim's bound ``factor`` if that is set."""
 
     quantity: str
     factor: str = ""
@@ -47,7 +47,7 @@ class Margin:
         threshold: the threshold, in the same unit.
         measured: whether the threshold is itself computed from measured numbers.
         comparison: how the number must compare with the threshold.
-        factor: the factor of a measured threshold, which multiplies the value for equal weights; None for no factor.
+        factor: the factor in a measured threshold; the quantity is then a value for equal weights. None for no factor.
     """
 
     quantity: str

@@ -86,7 +86,7 @@ class DifferenceRow:
 
 
 def lengths(d: int, d_v: int) -> tuple[int, ...]:
-    """Return powers of two from 16 to the longest length at which the states that autograd stores fit into memory."""
+    """Return powers of two, from 16 to at most ``LONGEST``, at which the states stored by autograd fit into memory."""
     state = 4 * d * (d_v + 1) * STATE_COPIES
     longest = min(LONGEST, max(32, current().timed_bytes // state))
     return tuple(2**i for i in range(4, int(math.log2(longest)) + 1))

@@ -179,7 +179,7 @@ def _check(*, steps: int, every: int, models: int) -> None:
 
 
 def length_with_items(task: LearningTask, length: int, items: int) -> int:
-    """Return a length at which a task can have this many items: ``length``, doubled until it is long enough."""
+    """Return ``length``, doubled until the task can have this many items, but at most the task's longest length."""
     while task.most_items(length) < items and length < task.longest:
         length *= 2
     return min(length, task.longest)

@@ -7,7 +7,7 @@ DOUBLING_FROM = 512
 
 
 def measured_lengths(longest: int) -> tuple[int, ...]:
-    """Return lengths to measure, ascending: doubling from 16 to the longest, in finer steps for short inputs."""
+    """Return lengths to measure, doubling from 16 to the longest; short inputs start below 16 and have finer steps."""
     step = 2.0 if longest >= DOUBLING_FROM else 2.0**0.5
     length: float = min(SHORTEST, max(4, longest // 4))
     lengths = []

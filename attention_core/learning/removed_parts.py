@@ -24,8 +24,8 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
     settings = {name: getattr(attention.params, name, None) for name in UNGATED}
     if None in settings.values() or settings == UNGATED:
         return model
-    # With this setting, new values are multiplied by 1 minus the gate. Without a gate (a gate of 1), nothing would be
-    # written.
+    # With ``write="rest"``, a new value is multiplied by 1 minus the gate. Without a gate (a gate of 1), nothing would
+    # be written, so the model keeps its gate.
     if getattr(attention.params, "write", "") == "rest":
         return model
     return replace(model, word=_ungated(attention).word)

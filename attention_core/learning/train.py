@@ -136,7 +136,7 @@ def loss_of(model: TinyModel, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 def evaluate(model: TinyModel, batch: Batch) -> tuple[float, float]:
-    """Return the loss in nats and the accuracy on a batch; the accuracy is 0 if the logits are not finite."""
+    """Return the loss in nats and the accuracy on a batch; logits that are not finite count as a wrong prediction."""
     logits, has_target = model(batch.inputs), batch.targets != IGNORED
     is_correct = (logits.argmax(-1) == batch.targets) & logits.isfinite().all(-1)
     loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)

@@ -1,4 +1,4 @@
-"""Lower bounds on a matrix's error: the lowest errors of matrices with its rank, or its number of non-zeros per row."""
+"""Lower bounds on a matrix's error: the smallest error that its rank, or its number of non-zeros per row, allows."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -16,7 +16,7 @@ common."""
 
 
 def repeated(loaded: LoadedModel, period: int, seed: int) -> list[int]:
-    """Return random common tokens followed by the same tokens, ``2 * period`` in total; they depend on the seed only.
+    """Return random common tokens followed by the same tokens, ``2 * period`` in total, by the seed and the vocabulary.
 
     Raises:
         InputError: if ``period`` is less than two.

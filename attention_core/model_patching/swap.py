@@ -82,8 +82,9 @@ class _Swap:
 
     def __init__(self, replacements: Mapping[nn.Module, Attends]) -> None:
         self.replacements = replacements
-        # A model that generates token by token passes only the new queries, so each module's earlier queries are stored
-        # here, with the keys of the same tokens, by which they are found again.
+        # A model that generates token by token passes only the queries of new tokens. The queries and keys of earlier
+        # tokens are therefore stored for each module. Comparing the stored keys with the model's cache finds the
+        # queries of each text.
         self._past: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 
     def __call__(

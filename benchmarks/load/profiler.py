@@ -78,7 +78,7 @@ async def watch(roots: Iterable[int], seconds: float, scenario: str) -> Profile:
 
 
 def summary(stacks: Mapping[str, int], scenario: str, seconds: float) -> Profile:
-    """Sum stacks by part and by function.
+    """Return which fractions of the samples are in each part of the software (``PARTS``) and in each function.
 
     Args:
         stacks: samples by stack: its frames from the outermost, ``function (file:line)``, separated by semicolons.

@@ -1,4 +1,4 @@
-"""The report LOAD.md of the load test, written from its results: response times before the optimisations and now."""
+"""Writes LOAD.md, the report of the load test: its results, next to response times before the app was optimised."""
 
 import statistics
 from collections.abc import Iterable, Sequence

@@ -47,7 +47,7 @@ class Widget(NamedTuple):
     """A widget as the server describes it.
 
     Attributes:
-        kind: the name of its message in an element or a block.
+        kind: its type: the name of the field with its message in Streamlit's ``Element`` or ``Block``.
         id: its identifier in requests.
         proto: its message.
     """
@@ -66,7 +66,7 @@ class Widget(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key that the app has given it; it follows the hash in the identifier."""
+        """The key that the app gave the widget, which follows the hash in the identifier."""
         return self.id.split("-", 2)[-1]
 
     @property

@@ -131,7 +131,7 @@ def explicit(logits: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor
 
 
 def source(package: str) -> Path | None:
-    """Return the folder of a package: the one that e.g. ``FLA_SOURCE`` sets, else where it is installed, or None."""
+    """Return a package's folder, from a variable such as ``FLA_SOURCE`` or of the installed package; None for none."""
     folder = os.environ.get(f"{package.upper()}_SOURCE")
     if folder:
         return Path(folder)

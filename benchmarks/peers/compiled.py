@@ -27,9 +27,9 @@ def _compiled(*constants: int | None) -> Callable[..., Tensor]:
 
 
 def flex(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build a window, optionally with a stride or with sinks, by the names of the settings.
+    """Build attention in a window. The setting ``stride`` adds strided keys, and ``sinks`` adds the first keys.
 
-    The time does not include the search for empty blocks and the compilation.
+    The time includes neither the search for empty blocks nor the compilation.
     """
     from torch.nn.attention.flex_attention import create_block_mask
 

@@ -90,7 +90,7 @@ def mamba_2(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def qwen3_next(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build Qwen3-Next's delta rule. It normalises keys and divides queries by √d, so our output is divided too."""
+    """Build Qwen3-Next's delta rule. It normalises q and k and divides q by √d, so our output is divided too."""
     from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
     gates, beta = variant_log_gates("gated_deltanet", q, k, p), unit_strengths(q)

@@ -10,7 +10,7 @@ from benchmarks.peers.adaptor import Built, Settings, explicit, folded
 
 
 def favor(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build FAVOR+. It draws its own features, so its formula with them is expected instead of our output."""
+    """Build FAVOR+. Its random features differ from ours, so the expected output is computed with its features."""
     from xformers.components.attention.favor import FavorAttention
 
     module = FavorAttention(dim_features=p["features"]).eval()
@@ -23,7 +23,7 @@ def favor(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def nystrom(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build Nystrom attention with six iterations from norms per matrix, as ours."""
+    """Build Nyström attention. Its inverse has six iterations, which start from each matrix's norms, as in ours."""
     from xformers.components.attention.nystrom import NystromAttention
 
     module = NystromAttention(0.0, q.shape[1], num_landmarks=p["landmarks"]).eval()
@@ -31,7 +31,7 @@ def nystrom(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def orthoformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build Orthoformer with segment means, which are cheaper than its own landmarks; it takes them only from q."""
+    """Build Orthoformer. Segment means of the queries replace its own landmarks, because they are cheaper."""
     from xformers.components.attention.ortho import LandmarkSelection, OrthoFormerAttention
 
     m, d = p["landmarks"], q.shape[-1]
@@ -46,7 +46,7 @@ def orthoformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def linformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build Linformer. Its dense projections are learned; here they are random, and its formula is expected."""
+    """Build Linformer with random projections instead of learned ones; the expected output uses the same ones."""
     from xformers.components.attention.linformer import LinformerAttention
 
     n, d = q.shape[-2:]

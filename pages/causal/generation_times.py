@@ -63,7 +63,8 @@ def time_details(lines: Sequence[Series]) -> str:
         _state_text(lines),
         _("Also faster than softmax: {names}.", names=enumeration(faster[1:])) if faster[1:] else "",
         slower_text("even", even) if even else "",
-        # The headline names a single slower variant next to a faster one. Without both, it says that none is faster.
+        # If a variant is faster, the headline also names the slowest one. Otherwise, it says that no variant is faster.
+        # A list that would only repeat this is left out.
         slower_text("beyond", slower) if slower and (len(slower) > 1 if faster else even) else "",
         missing_text(lines[0].run),
     ).replace("**", "")

@@ -209,7 +209,7 @@ def share_texts(keys: Spread, *, causal: bool) -> list[str]:
     if len(keys.x) < 2:
         return []
     first, last = (keys_and_share(keys.middle[i], int(keys.x[i]), causal=causal)[1] for i in (0, -1))
-    # The longer name of a query's keys under a causal mask would cross the line.
+    # With a causal mask, the text would need a longer name for a query's keys, and would then cross the line.
     return [first if causal else _("{share} of all keys", share=first), *[""] * (len(keys.x) - 2), last]
 
 

@@ -45,7 +45,7 @@ def reasons(question: Question, points: Sequence[ErrorPoint], explanation: str =
     replacements = not_approximations(question)
     if question.options.against == "length":
         return [text for text in (explanation, outgrown_settings(question, points), replacements) if text]
-    # Errors are compared with those of equal weights only if these are not rounding errors.
+    # If the error of equal weights is only a rounding error, no other error is compared with it.
     points = [p for p in points if p.variant != UNIFORM or p.middle > question.rounding_error]
     landmarks, windows_text = "", ""
     uniform_errors = {p.reference: p.middle for p in points if p.variant == UNIFORM}

@@ -1,4 +1,4 @@
-"""Sentences of the Learn page about why variants do not learn their task, or fail with more pairs than in training."""
+"""Sentences of the Learn page: why a variant does not learn, or fails with more key-value pairs than in training."""
 
 from collections.abc import Sequence
 

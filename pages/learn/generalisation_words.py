@@ -171,7 +171,7 @@ def hidden_answers(results: Sequence[Outcome], length: int, items: int, *, by: s
     )
     task = task_of(results[0].rows[0].spec.model.task)
     chance = task.chance(length, items)
-    # In selective copying, a guess is one of all symbols.
+    # In other tasks, such as selective copying, a guess is one of all classes.
     is_from_sequence = chance > 1 / task.classes
     accuracies = [test[1] for each, _share in hiding if (test := each.largest_test(by)) is not None]
     return paragraph(

@@ -57,7 +57,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
 
 def _curves(each: PartOutcome, colours: Mapping[str, int], key: str) -> None:
     """Draw the accuracy of a variant's models during training, one line per removed part in the part's colour."""
-    # The remainder modulo ``COLOURS`` keeps the variant's colour and selects a style whose line is solid.
+    # Colours repeat after ``COLOURS`` styles. The remainder is the style with the variant's colour and a solid line.
     lines = [_line(_("all parts"), each.full, each.full.colour % COLOURS, "solid")]
     lines += [_line(_(NAMES[part]), outcome, colours[part], DASHES[part]) for part, outcome in each.ablations.items()]
     x_title, y_title, steps = _(AXES["step"]), _(AXES["accuracy"]), each.full.rows[0].spec.steps

@@ -1,4 +1,4 @@
-"""Sentences of the Model page about perplexity, copying, and what is measured (layers, model and text).
+"""Sentences of the Model page about perplexity, copying, and the origin of the results (layers, model and text).
 
 The copying loss is a model's loss on random tokens that it has read before.
 """

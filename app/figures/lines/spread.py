@@ -52,7 +52,7 @@ def spread(
     """Summarise measurements ``(x, y)`` by x.
 
     Args:
-        points: measurements in any order; NaN and None are ignored.
+        points: measurements in any order; NaN and None are ignored, and a position with nothing else has NaN.
         mean: whether the line is the mean instead of the median; the band does not change.
         quantiles: quantiles of the lower edge, the line and the upper edge.
     """

@@ -157,7 +157,10 @@ def _use_task(key: str) -> None:
 
 
 def set_task(task: str) -> None:
-    """Choose the default model of a task, with the current variant if it can be trained on the task."""
+    """Choose a task's default model, and set the causal switch for the task.
+
+    The current steps and seed stay, and the current variant if it can be trained on the task; otherwise softmax.
+    """
     spec: TrainSpec = SharedOptions.trained.value
     word = SOFTMAX if refusal(ModelSpec(task=task, word=spec.model.word)) else spec.model.word
     run = training_run(task, word, steps=spec.steps, seed=spec.seed)

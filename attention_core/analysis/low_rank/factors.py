@@ -1,4 +1,4 @@
-"""Numpy functions for one head: error and rank of its attention matrix, norms and cosines of its queries and keys."""
+"""Numpy functions for one head: errors and ranks of matrices, lengths and cosines of vectors, numbers of terms."""
 
 import numpy as np
 import torch

@@ -7,11 +7,11 @@ from attention_core.ops.linear.features import FEATURE_MAPS
 
 
 def feature_map(name: str, x: np.ndarray, *, size: int) -> np.ndarray:
-    """Return the first feature of ``φ(x)`` for vectors whose first entry varies, ``[p]`` to float64 ``[p]``.
+    """Return the first feature of each of p vectors that differ only in their first entry, float64 ``[p]``.
 
     Args:
         name: a choice of the linear variant's ``feature_map``.
-        x: values of the first entry, ``[p]``; all other entries are zero.
+        x: the first entries of the vectors, ``[p]``; all other entries are zero.
         size: number of entries of each vector, which the feature map ``"softmax"`` depends on.
     """
     vectors = torch.zeros(len(x), size, dtype=torch.float64)

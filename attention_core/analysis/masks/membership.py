@@ -38,7 +38,7 @@ def membership(x: Tensor, m: int, method: str) -> np.ndarray:
 
 
 def landmark_drift(x: Tensor, m: int, method: str) -> float:
-    """Return the distance of landmarks from their tokens' means (see ``membership``), over the landmarks' norm."""
+    """Return the distance between the landmarks and the means of their tokens, divided by the landmarks' norm."""
     centres = landmarks(x.double(), m, method)
     shares = torch.from_numpy(membership(x, m, method))
     means = torch.where(shares.sum(-1, keepdim=True) > 0, shares @ x.double(), centres)

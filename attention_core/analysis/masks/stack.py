@@ -24,7 +24,7 @@ class Reach(CompactRepr):
 
 
 def two_step_path(first: np.ndarray, second: np.ndarray, query: int) -> tuple[int, int] | None:
-    """Return the farthest key that a query reads only through a second layer, and a token through which it reads it.
+    """Return the farthest key that a query reaches only with two layers, and a token that passes its information on.
 
     Args:
         first: allowed pairs of the first layer, ``bool [n, n]``.
@@ -32,7 +32,7 @@ def two_step_path(first: np.ndarray, second: np.ndarray, query: int) -> tuple[in
         query: index of the query.
 
     Returns:
-        The indices of the key and of the token between them; None if the second layer adds no such key.
+        The indices of the key and of the token between query and key; None if there is no such key.
     """
     n = len(first)
     is_new = (second[query] @ first) & ~(first[query] | second[query] | (np.arange(n) == query))

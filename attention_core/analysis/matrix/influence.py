@@ -50,7 +50,7 @@ class Influence(CompactRepr):
 
 
 def replaced_tokens(qkv: QKV, *, head: int | None) -> int:
-    """Return how many of a record's tokens are replaced in turn: ``MAX_TOKENS`` for one head, fewer for several."""
+    """Return how many of a record's tokens are replaced in turn: at most ``MAX_TOKENS``, fewer for several heads."""
     return min(qkv.n, int(MAX_TOKENS * (1 if head is not None else qkv.heads) ** (-1 / 3)))
 
 
@@ -58,7 +58,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None) -> Influence:
     """Replace every token in turn and measure the changes of the outputs; the variant runs causally if it can.
 
     Args:
-        qkv: queries, keys and values, ``[H, n, d]``; only the first tokens are used (``MAX_TOKENS`` for one head).
+        qkv: queries, keys and values, ``[H, n, d]``; only the first tokens are used (see ``replaced_tokens``).
         attention: the variant with its settings.
         head: index of the head; None for the concatenated outputs of all heads.
     """

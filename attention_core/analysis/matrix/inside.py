@@ -78,7 +78,9 @@ def logits(qkv: QKV, head: int) -> np.ndarray:
 
 
 def strong_column(entries: np.ndarray) -> tuple[int, float] | None:
-    """Return the index of a matrix's strongest column and its share of the sum of all entries; None without one.
+    """Return the index of a matrix's largest column, by sum, and its share of the sum of all entries.
+
+    Return None if the column's sum is at most ``COLUMN_RATIO`` times the mean of all columns.
 
     Args:
         entries: values of at least zero, ``[n, n]``.

@@ -27,7 +27,7 @@ def feature_count(d: int, order: int = 2) -> int:
 
 
 def monomials(x: Tensor, order: int = 2, buffer: Tensor | None = None) -> Tensor:
-    """Return 1, the entries of ``x / d^¼`` and, at order 2, the products of their pairs, ``[..., C, n]``.
+    """Return 1, the entries of ``x / d^¼`` and, at order 2, their products (squares times √½), ``[..., C, n]``.
 
     Args:
         x: ``[..., n, d]``.
@@ -72,7 +72,7 @@ def empty_sums(q: Tensor, v: Tensor, order: int = 2) -> Tensor:
 def update_state(
     sums: Tensor, k: Tensor, v: Tensor, order: int = 2, buffer: Tensor | None = None
 ) -> tuple[None, Tensor]:
-    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``; return None and the new sums.
+    """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``; return None as outputs, and the new sums.
 
     φ is ``monomials``, and the sums are ``[..., C, d_v + 1]``. With ``buffer``, the sums of one head,
     ``[C, d_v + 1]``, are changed in place. Their last column is then computed separately: as one more column next

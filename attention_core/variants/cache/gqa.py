@@ -59,8 +59,8 @@ def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int, keys: int | 
     adds = 2 * d * n_pairs(n, causal=causal, keys=keys)
     m = keys or n
     shared_elements = 2 * m * d if p.groups < heads else 0
-    # The keys and values of each group are repeated for all of its heads. Meanwhile, the repeated ones and the groups'
-    # own are in memory, but no output.
+    # First the keys and then the values of each group are repeated for all of its heads. Meanwhile, the repeated keys
+    # and values and the groups' own values are in memory, but no output.
     expand_elements = heads * shared_elements + p.groups * m * d if shared_elements else 0
     return Cost(multiply_adds=heads * adds, peak_elements=max(heads * (n * (d + 1) + shared_elements), expand_elements))
 

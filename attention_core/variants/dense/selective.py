@@ -23,6 +23,7 @@ def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute ``softmax(s - F)``, ``[..., n, n]``, of logits s; F is the sum that earlier queries subtract from s.
 
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)`` with the logits s⁰ of the first head. F is 0 for the first key.
+    If causal, only the queries l after key j count.
     """
     logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
     first_head = logits[..., :1, :, :] if q.ndim > 2 else logits  # its positive logits are subtracted in all heads

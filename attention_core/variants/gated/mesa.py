@@ -130,7 +130,7 @@ def chunk_size(p: MesaParams, *, causal: bool) -> int:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
-    """Compute the outputs chunk by chunk: O(n d²) time, O(n d³) with gates, and O(n d) memory."""
+    """Compute the outputs chunk by chunk: O(n d²) time (causal with gates: O(n d³)), O(n d) memory."""
     state = init_state(q[..., 0, :], v[..., 0, :], p)
     # Without a causal mask, each query reads the final states. The pass over the tokens then needs no queries, so the
     # keys serve as a placeholder.
@@ -174,9 +174,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
 
 
 def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
-    """Return ``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij``, ``[..., n, n]``, in float64: a system may be nearly singular.
+    """Return ``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij``, ``[..., n, n]``, in the type of q.
 
-    Γ_ij is the product of the gates after j, up to i if causal.
+    It is computed in float64, because a system may be nearly singular. Γ_ij is the product of the gates after j, up to
+    i if causal.
     """
     return anatomy(q.double(), k.double(), k, p, causal=causal)["read"].to(q.dtype)
 

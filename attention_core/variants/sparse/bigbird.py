@@ -84,7 +84,7 @@ def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
-    """Compute the output: merge attention of the global tokens, to them, in the window, and to the random keys.
+    """Compute the output by merging attention from and to the global tokens, in the window, and to random keys.
 
     With window w, g global tokens and ρ random keys, it takes O(n (w + g + ρ) d) time and O(n (d + ρ)) memory.
     """

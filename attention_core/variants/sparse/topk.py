@@ -65,7 +65,7 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def candidates(keys: int, k: int) -> int:
-    """Return the number of keys among which ``largest`` finally selects k."""
+    """Return the number of keys that ``largest`` gathers from groups to select k of them; k without groups."""
     if keys < GROUPING_RATIO * k:
         return k
     group_size = math.isqrt(keys // k)

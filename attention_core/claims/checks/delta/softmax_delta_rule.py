@@ -61,7 +61,11 @@ def measure(inputs: ExperimentInput) -> Iterator[StepRow]:
 
 
 def numbers(rows: Sequence[StepRow]) -> Numbers:
-    """Return median errors, and the shares of heads in which the rule with strength 1/t is near softmax or closest."""
+    """Return the median error of each approximation, and percentages of heads and tokens.
+
+    The error is at most ``NEAR`` in ``near`` per cent of heads with strength 1/t, in ``capped_near`` with a limited
+    strength. In ``closer`` per cent, strength 1/t has a smaller error than both the mean and the Taylor expansion.
+    """
     mean, first, free, limited = (np.array(values(rows, "error", form=form)) for form in (MEAN, FIRST, FREE, CAPPED))
     return {
         "near": 100 * float((free <= NEAR).mean()),

@@ -56,10 +56,10 @@ def last_quarter(n: int) -> range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRow:
-    """Per cent of the weight of one head's newest queries on the first few or last few keys (``of``) of ``n`` tokens.
+    """Per cent of the weight of one head's newest queries that is on the first or the last ``N_ENDS`` of n tokens.
 
-    ``kept`` is the overlap, in per cent, of the last query's heaviest quarter of keys with the heaviest quarter
-    without decay. It is set at the full length only.
+    ``of`` names the attention and these tokens. For ``kept``, take the quarter of keys with the largest weights for
+    the last query. ``kept`` per cent of them are also in that quarter without decay. It is None below the full length.
     """
 
     attention: str
@@ -94,9 +94,10 @@ def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
 
 
 def numbers(rows: Sequence[ShareRow]) -> Numbers:
-    """Return how fast the early tokens' share falls with n, that share at the full length, and the overlap ``kept``.
+    """Return the exponent p of the early tokens' share ~ n^(-p), this share at the full length, and ``kept``.
 
-    All shares are medians over heads.
+    The exponents and shares are those of linear attention and softmax, and ``kept`` is that with decay. All shares are
+    medians over heads.
     """
     lengths = sorted({row.n for row in rows})
 

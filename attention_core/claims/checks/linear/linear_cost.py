@@ -18,7 +18,10 @@ ATTEND: dict[str, Callable[..., Tensor]] = {
 
 
 def numbers(rows: Sequence[CostRow]) -> Numbers:
-    """Return the exponents of power laws fitted over lengths, and the ratio of multiply-adds at the longest length."""
+    """Return the exponents with which costs grow with n, and the ratio of multiply-adds, full ÷ linear attention.
+
+    The costs are the multiply-adds of both, and the memory of linear attention. The ratio is at the longest length.
+    """
     full, linear = (values(rows, "multiply_adds", variant=variant) for variant in (FULL, LINEAR))
     return {
         "work": round(exponent(rows, LINEAR, "multiply_adds"), DECIMALS),

@@ -1,4 +1,4 @@
-"""Claim: causal linear attention is a recurrent network, and three algorithms give the output of the whole matrix.
+"""Claim: causal linear attention is a recurrent network; three algorithms give the output of its explicit matrix.
 
 For n tokens and head size d, the algorithm that stores all states ("cumsum") needs less memory than the explicit matrix
 only if n > d².

@@ -54,7 +54,10 @@ def measure(inputs: ExperimentInput) -> Iterator[LandmarksRow]:
 
 
 def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
-    """Return the largest error with the exact inverse, the median with iterations, and the largest condition number."""
+    """Return the errors with n landmarks, and the largest condition number.
+
+    The errors are the largest one with the exact inverse, and the median with the iterated inverse.
+    """
     n = rows[0].n
     return {
         "error": max(values(rows, "error", inverse=EXACT, landmarks=n)),

@@ -13,9 +13,10 @@ MIN_KEPT, MAX_RATIO, MAX_LOST = 50, 1.5, 50
 
 
 def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
-    """Return how many variants preserve perplexity and copying: of those that keep the largest logits, and others.
+    """Return how many variants preserve perplexity, and how many preserve copying, in each of two groups.
 
-    Also return the size of both groups, and the rank correlation between the kept weight and the perplexity ratio.
+    Variants of the first group keep at least ``MIN_KEPT`` per cent of the weight on the largest logits. Also return the
+    size of both groups, and the rank correlation between the kept weight and the perplexity ratio.
     """
     keepers, others = [row for row in rows if row.kept >= MIN_KEPT], [row for row in rows if row.kept < MIN_KEPT]
     return {

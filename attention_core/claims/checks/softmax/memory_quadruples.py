@@ -19,7 +19,7 @@ ATTEND: dict[str, Callable[..., Tensor]] = {
 
 
 def numbers(rows: Sequence[CostRow]) -> Numbers:
-    """Return the growth factors per doubling of n, from power laws fitted over all lengths."""
+    """Return by what factor the largest tensor grows if n doubles, from power laws fitted over all lengths."""
     return {
         "factor": round(2 ** exponent(rows, MATRIX, "largest"), DECIMALS),
         "fused": round(2 ** exponent(rows, FUSED, "largest"), DECIMALS),

@@ -94,7 +94,11 @@ def seconds_after_warm_up(clock: CpuClock, call: Callable[[], Tensor]) -> float:
 
 
 def numbers(rows: Sequence[TimeRow]) -> Numbers:
-    """Return median ratios at the longest and at the input's own length, and the effect of masking."""
+    """Return the median time of each sparse variant, at the longest and the input's own length, divided by ``FULL``'s.
+
+    ``held`` is the same ratio for ``MATRIX``, and ``masked`` is the ratio ``MASKED`` ÷ ``MATRIX``, both at the longest
+    length at which the matrices were timed.
+    """
     own, longest = next(row.n for row in rows if row.own), max(row.n for row in rows)
     matrix = max(row.n for row in rows if row.unmasked is not None)
 
