@@ -105,9 +105,10 @@ def random_features(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
 
 
 def windows(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, after: bool = True, block: int = 32) -> Call:
-    """Apply the fused kernel to blocks of queries and their keys, without a mask: 2 d b (b + w) multiply-adds each.
+    """Apply the fused kernel to blocks of b queries and their r keys, without a mask: 2 d b r multiply-adds each.
 
-    Only blocks whose window lies within the text are included: the blocks at the ends are cheaper.
+    r is b + w, or b + 2 w if the window also has keys ``after`` the query. Only blocks whose window lies within the
+    text are included: the blocks at the ends are cheaper.
     """
     n, w = q.shape[-2], p["window"]
     reach = min(n, block + w * (1 + after))

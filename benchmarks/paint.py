@@ -90,7 +90,7 @@ class Visit(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Seconds of a new process: importing the library, starting a healthy server, and Home's first visit on it."""
+    """Seconds that three things take: importing the library, starting the server, and the first visit to Home."""
 
     library: float
     server: float

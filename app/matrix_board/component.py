@@ -64,7 +64,7 @@ def mount(
 
     Args:
         message: a message from `encode`.
-        key: the element's key, which all instances of the board receive.
+        key: the board's key, which is part of the key of each of its elements.
         events: callbacks by the name of the browser's event; called with the event's data before the script runs.
         settings: texts and the visitor's choices, JSON-serialisable.
         panels: further messages from `encode`, by a name that is unique on the board.

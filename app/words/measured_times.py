@@ -222,7 +222,7 @@ def _range(point: Crossing) -> str:
 
 
 def missing_text(run: Run) -> str:
-    """Return a sentence that says up to which length a run is complete; empty if all of it is."""
+    """Return a sentence that says how far an incomplete run has come; empty for a complete run."""
     missing = unfinished(run)
     if missing is None:
         return ""

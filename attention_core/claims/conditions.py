@@ -23,7 +23,7 @@ up to 64; uniform attention would have 50."""
 
 
 def future_percent(qkv: QKV) -> float:
-    """Return the percentage of a causal model's unmasked attention on later tokens (``FUTURE``); 0 for other models."""
+    """Return the percentage of a causal model's attention on later tokens without a mask; 0 for other models."""
     return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
 
 

@@ -28,7 +28,7 @@ FIGURE = Figure(
 class LandmarkRow:
     """The relative error of a head's matrix by one variant (``form``), with one landmark per ``share`` tokens.
 
-    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    ``future`` (``FUTURE``): for a causal model, the percentage of softmax's attention on later tokens without a mask.
     ``work`` is the number of multiply-adds of one head; None for uniform attention.
     """
 

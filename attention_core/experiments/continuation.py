@@ -82,7 +82,7 @@ class Document(msgspec.Struct, frozen=True):
 def tasks(
     text: str, words: Sequence[str], layers: tuple[int, ...], *, seed: int, live: bool = False
 ) -> tuple[ContinuationTask, ...]:
-    """Return tasks for the unchanged model and each variant: first greedy, then sampled, as in ``ContinuationTask``."""
+    """Return tasks for the unchanged model and each variant: first with greedy decoding, then with sampling."""
     runs: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     return tuple(
         ContinuationTask(text=text, word=word, layers=run_layers, seed=run_seed, live=live)
@@ -177,7 +177,7 @@ def first_difference(one: ContinuationRow, other: ContinuationRow) -> int | None
 
 
 def cache_bytes(loaded: LoadedModel, word: str, layers: Sequence[int], n: int) -> int:
-    """Return the bytes of the float32 cache after n tokens, summed over layers that use the variant ``word``."""
+    """Return the bytes of the float32 cache of all layers after n tokens; ``layers`` use the variant ``word``."""
     config, info = loaded.model.config.get_text_config(), loaded.info
     kv_heads = getattr(config, "num_key_value_heads", None) or info.heads
     token_bytes = 2 * kv_heads * info.head_size * 4  # bytes of a key and a value in every group of heads, in float32

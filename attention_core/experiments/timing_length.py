@@ -38,7 +38,7 @@ class SampleTask:
     Attributes:
         variant: the variant and its settings, or its mask on full attention, as written in ``TimingSpec.variants``.
         round: the sample's number.
-        first: the variant's first sample at this length; None if this is the first.
+        first: the variant's first sample at this length; None if this task takes it.
         reason: why no sample is taken; None if one is taken.
         most: the limit on memory or time that the reason states; None if the reason states no limit.
     """
@@ -96,8 +96,8 @@ def next_sample(
 ) -> SampleTask | None:
     """Return the next sample after these rows; None after the last one.
 
-    A variant is left out from a length on if its cost formula, scaled from shorter lengths, predicts too much time or
-    memory, or if memory ran out. One row reports this.
+    A variant is left out if the measurement's mode does not support it. It is left out from a length on if its cost
+    formula, scaled from shorter lengths, predicts too much time or memory, or if memory ran out. One row reports this.
 
     Args:
         spec: the measurement.

@@ -10,7 +10,10 @@ SYMBOLS = 64
 
 
 def sample(generator: torch.Generator, sequences: int, length: int, _items: int) -> Batch:
-    """Return sequences of different symbols, repeated once; each symbol of the second half predicts the next one."""
+    """Return sequences of different symbols, repeated once.
+
+    In the second half, the target of each symbol but the last is the next symbol.
+    """
     half = length // 2
     first = distinct(generator, sequences, half, SYMBOLS)
     inputs = torch.cat([first, first], 1)

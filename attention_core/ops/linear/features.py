@@ -101,7 +101,7 @@ Phi = Callable[..., LogFeatures]
 def feature_pair(
     phi: Phi, q: Tensor, k: Tensor, *extras: Tensor, causal: bool, previous: Tensor | None = None
 ) -> Features:
-    """Return the features ``φ(q)``, up to one factor per query, and ``φ(k)``, with references if they need any.
+    """Return features whose similarities are those of ``φ(q)`` and ``φ(k)`` up to one factor per query.
 
     Args:
         phi: computes the features.

@@ -207,9 +207,10 @@ def cost(n: int, d: int, p: PerformerParams, *, causal: bool, keys: int | None =
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the features, the estimated kernel and the true kernel.
 
-    ``directions`` are ``[m, d]``. ``query_features`` and ``key_features``, ``[..., n, C]``, are known up to a
-    factor per row. ``estimate`` and ``kernel``, ``[..., n, n]`` float64, are the estimated and true similarities,
-    divided by the largest true similarity of the row (by 1 for ``relu``).
+    ``directions`` are ``[m, d]``. ``query_features`` and ``key_features``, ``[..., n, C]``, are scaled against
+    overflow, so their products are those of φ up to one factor per query. ``estimate`` and ``kernel``,
+    ``[..., n, n]`` float64, are the estimated and true similarities, divided by the largest true similarity of the row
+    (by 1 for ``relu``).
     """
     W = directions(q, p)
     f = feature_pair(partial(phi, W=W, p=p), q, k, causal=causal)

@@ -24,7 +24,7 @@ better."""
 class RankRow:
     """The relative error of one matrix of one head at one length, ``n`` tokens.
 
-    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    ``future`` (``FUTURE``): for a causal model, the percentage of softmax's attention on later tokens without a mask.
     """
 
     n: int

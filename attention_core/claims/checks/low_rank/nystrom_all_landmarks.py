@@ -23,7 +23,7 @@ class LandmarksRow:
     """The relative error of one head's Nyström matrix with one number of landmarks.
 
     ``condition`` is the condition number of softmax's own matrix, which is inverted when every token is a landmark.
-    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    ``future`` (``FUTURE``): for a causal model, the percentage of softmax's attention on later tokens without a mask.
     """
 
     inverse: str

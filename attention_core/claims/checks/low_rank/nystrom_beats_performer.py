@@ -22,7 +22,7 @@ FEATURE_FACTORS, JUDGED_FACTOR = (1, 2, 4, 8), 4
 class FeaturesRow:
     """The relative error of one head's matrix by one variant; Performer has ``features`` = ``times`` · d features.
 
-    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    ``future`` (``FUTURE``): for a causal model, the percentage of softmax's attention on later tokens without a mask.
     """
 
     times: int

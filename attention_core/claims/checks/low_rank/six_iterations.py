@@ -23,7 +23,7 @@ RESIDUAL, ATTENTION = "residual of the inverse", "error of the attention matrix"
 class IterationRow:
     """The relative error of one head's inverse or attention matrix (``of``) after a number of iterations.
 
-    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    ``future`` (``FUTURE``): for a causal model, the percentage of softmax's attention on later tokens without a mask.
     """
 
     tokens: int
