@@ -186,10 +186,19 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
             "{error} (equal weights: {equal}).",
             **values,
         )
-    if error < baseline or 1 / UNNORMALISED_RATIO < total < UNNORMALISED_RATIO:
+    if error <= baseline:
         return _("The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}).", **values)
-    return _(
-        "The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}). One reason is "
-        "that the absolute weights of a row add up to {total} (median over rows) instead of 1.",
+    text = _(
+        "The matrix is farther from {reference}'s matrix than equal weights are: the matrix error is {error} (equal "
+        "weights: {equal}).",
         **values,
+    )
+    if 1 / UNNORMALISED_RATIO < total < UNNORMALISED_RATIO:
+        return text
+    return paragraph(
+        text,
+        _(
+            "One reason is that the absolute weights of a row add up to {total} (median over rows) instead of 1.",
+            **values,
+        ),
     )

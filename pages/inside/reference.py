@@ -5,7 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from app.words.i18n import _, escape_markdown, paragraph
+import attention_core as ac
+from app.words.i18n import _, enumeration, escape_markdown, paragraph
 from app.words.labels import label, reference_name
 from attention_core.analysis.matrix import inside
 from attention_core.metrics.passport import rows_are_distributions
@@ -43,6 +44,18 @@ def error_place(difference: np.ndarray, labels: Sequence[str], reference: str) -
     )
 
 
+def untrained(attention: ac.Attention) -> str:
+    """Return the sentence that names what the variant learns in a model and has not learned here, or an empty text."""
+    parts = [_(each.title) for each in attention.variant.trainable if each.name not in attention.params.learned]
+    if not parts:
+        return ""
+    return _(
+        "A model that is trained with {name} learns {parts}. Here, they are not learned.",
+        name=_(attention.title),
+        parts=enumeration(parts),
+    )
+
+
 def _compare(data: HeadData, sentence: str) -> Step:
     reference, own = reference_name(data.attention), data.attention.variant.reference is not None
     difference, sums = data.weights - data.reference, data.weights.sum(-1)
@@ -73,6 +86,6 @@ def _compare(data: HeadData, sentence: str) -> Step:
         r"{\lVert S \rVert_F}",
         shapes={"A": (n, n), "S" if own else r"S = \operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
         findings=error_of_matrix(data),
-        details=paragraph(text, sentence, needs(data)),
+        details=paragraph(text, sentence, untrained(data.attention), needs(data)),
         draw=draw,
     )

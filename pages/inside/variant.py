@@ -17,6 +17,8 @@ from pages.inside.stories import discover
 
 MENU_KEY = "inside.variant"
 """Session state key of the select box."""
+SWITCHED_KEY = "inside.switched_to_causal"
+"""Session state key, present while this page has turned the causal mask on for a recurrent variant."""
 
 
 def show_menu() -> None:
@@ -66,7 +68,11 @@ def _set_variant() -> None:
     if key in discover():  # An outdated browser message may name a variant that is not on the menu.
         InsideOptions.attention.set(with_visited_settings(key))
         InsideOptions.step.set(link_numbers(key, 1)[0])
-        if opens_causal(ac.variant(key)):
+        if not opens_causal(ac.variant(key)):
+            if st.session_state.pop(SWITCHED_KEY, False):
+                SharedOptions.causal.set(False)
+        elif not SharedOptions.causal.value:
+            st.session_state[SWITCHED_KEY] = True
             SharedOptions.causal.set(True)
 
 

@@ -35,7 +35,7 @@ VARIANT = fast_weights.variant(
     erases=True,
     gate_kind=lambda p: "none",
     title="DeltaNet",
-    summary="A matrix, the state, stores values under keys: each token moves the value stored under its key towards "
+    summary="A matrix, the state, stores values under keys. Each token moves the value stored under its key towards "
     "its own value, and each query reads the matrix.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "

@@ -46,8 +46,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gate_kind=lambda p: "token",
     title="Gated DeltaNet",
-    summary="A matrix, the state, stores values under keys: each token multiplies it by one factor (gate), then "
-    "moves the value stored under its key towards its own value.",
+    summary="A matrix, the state, stores values under keys. Each token multiplies the matrix by one factor, the "
+    "gate. Then it moves the value stored under its key towards its own value.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"\Gamma^-)\right)^{-1} \operatorname{diag}(\beta),\quad \Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,\; "
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "

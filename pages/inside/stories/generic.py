@@ -21,8 +21,6 @@ EQUAL_TOLERANCE = 1e-4
 """Two matrices are equal if they differ by at most this share of the largest weight, because of rounding."""
 LOG_AXIS_RATIO = 8
 """Bars of positive numbers have a logarithmic axis if the largest number exceeds this multiple of the median."""
-LARGEST_RATIO = 1e9
-"""The text gives no larger ratio of the largest number to the smallest, which would then be a rounding error."""
 DECAY_TOKENS = 10
 """Number of tokens after which the findings say how much of a state is left."""
 
@@ -37,11 +35,7 @@ def _step(data: HeadData, declared: Intermediate) -> Step:
     values = data.parts[declared.name]
     vector = values.ndim == 1 or values.shape == (len(data.labels), 1)
     values = values.reshape(-1) if vector else _visible(data, declared, values)
-    findings, details = (
-        (vector_findings(values, data), "")
-        if vector
-        else matrix_findings(values, _(declared.title), of_weights=declared.columns not in ("channel", "entry"))
-    )
+    findings, details = ("", "") if vector else matrix_findings(values, declared)
     return Step(
         mechanism=_(declared.mechanism),
         formula=declared.formula.replace(declared.symbol, pictures.symbol(0, declared.symbol), 1),
@@ -137,23 +131,24 @@ OWN_FINDINGS: dict[tuple[str, str], Callable[[HeadData, np.ndarray], str]] = {
 """The functions that return the finding of an intermediate, by the variant's key and the intermediate's name."""
 
 
-def matrix_findings(values: np.ndarray, name: str, *, of_weights: bool = True) -> tuple[str, str]:
-    """Return the finding about a matrix and its details: how a row spreads its weight, signs of entries, a low rank.
+def matrix_findings(values: np.ndarray, declared: Intermediate) -> tuple[str, str]:
+    """Return the finding about a matrix and its details: how a row spreads its weight, zeros, a low rank.
 
     The finding is empty if the rows are not distributions of weight.
 
     Args:
         values: the matrix, NaN where masked.
-        name: the title of its panel.
-        of_weights: whether a row combines tokens or groups of tokens, so that its sum and the rank have a meaning.
+        declared: the description of the matrix.
     """
+    # A row of channels or entries does not combine tokens, so its sum and the rank have no meaning.
+    of_weights = declared.columns not in ("channel", "entry")
     shown = values[~np.isnan(values)]
     if not shown.size:
         return _("There is only one token, so there is no pair to show."), ""
     if shown.min() == shown.max():
         return _("Every entry of the matrix is {value}.", value=number(shown.min())), ""
     entries = np.nan_to_num(values)
-    negative, zero = (shown < 0).mean(), (shown == 0).mean()
+    zero = (shown == 0).mean()
     sums, independent = entries.sum(-1), rank(entries)
     distributions = of_weights and entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
     finding = _(
@@ -162,9 +157,7 @@ def matrix_findings(values: np.ndarray, name: str, *, of_weights: bool = True) -
         n=entries.shape[1],
     )
     details = paragraph(
-        _("The weights of each row add up to 1.") if distributions else "",
-        _("{name}: {share:.0%} of the entries are negative.", name=name, share=negative) if negative else "",
-        _("{name}: {share:.0%} of the entries are exactly zero.", name=name, share=zero) if zero else "",
+        _("{name}: {share:.0%} of the entries are exactly zero.", name=_(declared.title), share=zero) if zero else "",
         _n(
             "The rank of the matrix is {n}, so all rows are multiples of one row.",
             "The rank of the matrix is {n}, so every row is a combination of the same {n} rows.",
@@ -174,20 +167,6 @@ def matrix_findings(values: np.ndarray, name: str, *, of_weights: bool = True) -
         else "",
     )
     return finding if distributions else "", details
-
-
-def vector_findings(values: np.ndarray, data: HeadData) -> str:
-    """Return the sentence about the largest of ``values``, one number per token, compared with the smallest."""
-    if f"{values.min():.2g}" == f"{values.max():.2g}":
-        return _("The chart shows the same number for every token: {value}.", value=number(values[0]))
-    largest = {"token": data.token(values.argmax()), "high": number(values.max()), "low": number(values.min())}
-    if values.min() <= values.max() / LARGEST_RATIO:
-        return _("The token “{token}” has the largest number, {high}. The smallest number is {low}.", **largest)
-    return _(
-        "The token “{token}” has the largest number, {high}. It is {ratio} times the smallest.",
-        ratio=number(values.max() / values.min()),
-        **largest,
-    )
 
 
 def _draw_vector(data: HeadData, declared: Intermediate, values: np.ndarray, key: str) -> None:

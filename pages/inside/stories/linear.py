@@ -102,7 +102,6 @@ def _map(data: HeadData) -> Step:
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
         shapes={"q": entries.shape[1:], r"\varphi(q)": data.parts["query_features"].shape},
         findings=map_sentence(current),
-        details=_("{share:.0%} of the entries of queries and keys are negative.", share=(entries < 0).mean()),
         draw=draw,
     )
 

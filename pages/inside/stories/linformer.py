@@ -46,11 +46,7 @@ def _window(data: HeadData) -> Step:
         ),
         formula=rf"\tilde K = {symbol(0, 'E')} K,\qquad \tilde V = F V",
         shapes={"E": P.shape, "F": P.shape},
-        findings=paragraph(
-            plain.findings,
-            shape,
-            _("The projections E and F are untrained here. Trained projections can have a much smaller error."),
-        ),
+        findings=paragraph(plain.findings, shape),
     )
 
 
@@ -100,7 +96,6 @@ def _mix(data: HeadData) -> Step:
                 own=back.diagonal().mean(),
                 noise=noise,
             ),
-            _("The projections E and F are untrained here. Trained projections can have a much smaller error."),
         ),
         draw=draw,
     )

@@ -1,14 +1,17 @@
 """Tests of the explanation on the Inside page for variants without their own story."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from driver import board, lines_of
 from stories import data, figures, open_step
 
 import attention_core as ac
+from attention_core.variant import Intermediate
 from pages.inside.pictures import COLOURS, colour, reference_panel
 from pages.inside.stories import discover
-from pages.inside.stories.generic import matrix_findings, vector_findings
+from pages.inside.stories.generic import matrix_findings
 
 DECLARED = [v for v in ac.all_variants() if v.intermediates]
 
@@ -42,22 +45,24 @@ def test_the_declared_part_is_drawn():
     assert lines_of(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
 
 
-def test_a_matrix_is_described_by_its_rows_its_signs_and_its_rank():
-    assert matrix_findings(np.eye(3), "A") == (
+def test_a_matrix_is_described_by_its_rows_its_zeros_and_its_rank():
+    weights = Intermediate(name="a", title="A", symbol="a", formula="a", mechanism="")
+    assert matrix_findings(np.eye(3), weights) == (
         "On average, a row spreads its weight over 1.0 of 3 columns (effective number).",
-        "The weights of each row add up to 1. A: 67% of the entries are exactly zero.",
+        "A: 67% of the entries are exactly zero.",
     )
-    assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]]), "A") == (
+    assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]]), weights) == (
         "",
-        "A: 50% of the entries are negative. The rank of the matrix is 1, so all rows are multiples of one row.",
+        "The rank of the matrix is 1, so all rows are multiples of one row.",
     )
-    finding, details = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)), "A")
+    finding, details = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)), weights)
     assert "On average, a row spreads its weight over 2.0 of 4 columns" in finding
     assert "The rank of the matrix is 2, so every row is a combination of the same 2 rows." in details
-    assert matrix_findings(np.eye(3), "A", of_weights=False) == ("", "A: 67% of the entries are exactly zero.")
+    channels = replace(weights, columns="channel")
+    assert matrix_findings(np.eye(3), channels) == ("", "A: 67% of the entries are exactly zero.")
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked, "A") == ("Every entry of the matrix is 0.50.", "")
-    assert matrix_findings(np.full((1, 1), np.nan), "A") == (
+    assert matrix_findings(masked, weights) == ("Every entry of the matrix is 0.50.", "")
+    assert matrix_findings(np.full((1, 1), np.nan), weights) == (
         "There is only one token, so there is no pair to show.",
         "",
     )
@@ -123,24 +128,6 @@ def test_the_reference_names_a_key_whose_column_stands_out():
         "reference",
         "reference · strong column: the key t3",
     ]
-
-
-def test_a_vector_is_described_by_its_largest_token():
-    step_data = data(ac.get("power_bert"))
-    values = np.ones(24)
-    assert vector_findings(values, step_data) == "The chart shows the same number for every token: 1."
-    values[7] = 3.0
-    assert vector_findings(values, step_data) == (
-        "The token “t7” has the largest number, 3. It is 3 times the smallest."
-    )
-    values[7] = 1.001
-    assert vector_findings(values, step_data) == "The chart shows the same number for every token: 1."
-    values[7], values[2] = 3.0, 1e-300
-    assert vector_findings(values, step_data).startswith(
-        "The token “t7” has the largest number, 3. The smallest number"
-    )
-    values[2] = 0.0
-    assert vector_findings(values, step_data) == ("The token “t7” has the largest number, 3. The smallest number is 0.")
 
 
 @pytest.mark.parametrize(("theme", "page"), [("light", "#ffffff"), ("dark", "#0e1117")])

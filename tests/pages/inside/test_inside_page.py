@@ -295,6 +295,13 @@ def test_recurrent_variants_are_shown_with_the_causal_mask(key, causal):
     at = at.selectbox(key="inside.variant").set_value(key).run()
     assert at.session_state["inside"].key == key
     assert at.session_state["causal"] is causal
+    assert at.selectbox(key="inside.variant").set_value("performer").run().session_state["causal"] is False
+
+
+def test_a_causal_mask_that_the_visitor_chose_stays_on_after_a_recurrent_variant():
+    at = open_inside(inside=["nystrom"], causal="1")
+    at = at.selectbox(key="inside.variant").set_value("gla").run()
+    assert at.selectbox(key="inside.variant").set_value("performer").run().session_state["causal"] is True
 
 
 @pytest.mark.parametrize(("key", "words"), [("path", "causal=1"), ("linformer", "")])

@@ -1,5 +1,7 @@
 """Tests of the stories of variants that mix tokens: Linformer and pooled keys."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from stories import data, drawn_words, head, open_step, said, softmax
 import attention_core as ac
 from pages.inside import pooling
 from pages.inside.pooling import best_error_sentence, pools_sentence
+from pages.inside.reference import untrained
 from pages.inside.stories import linformer, pooled
 
 
@@ -206,11 +209,18 @@ def test_both_masks_are_compared():
     assert "this is causal softmax attention." in " ".join(m.value for m in fine.markdown)
 
 
-def test_linformer_is_untrained_and_shows_the_round_trip():
-    for projection in ("mean", "conv", "gaussian"):
-        attention = ac.get("linformer", projection=projection)
-        text = " ".join(m.value for m in open_step(attention).markdown)
-        assert "untrained" in text
+def test_the_parts_that_a_model_would_learn_are_named():
+    gated = ac.get("gated_deltanet")
+    assert untrained(gated) == (
+        "A model that is trained with Gated DeltaNet learns gates and write strengths. Here, they are not learned."
+    )
+    learned = {each.name: torch.zeros(1) for each in gated.variant.trainable}
+    assert untrained(replace(gated, params=replace(gated.params, learned=learned))) == ""
+    assert untrained(ac.get("nystrom")) == ""
+
+
+def test_linformer_shows_the_round_trip():
+    attention = ac.get("linformer", projection="gaussian")
     E = attention.variant.anatomy(*torch.zeros(3, 24, 8), attention.params, causal=False)["provenance"].numpy()
     at = open_step(attention)
     assert said(at, r"The token's own weight in this sum is (-?\d+\.\d+) on average") == (

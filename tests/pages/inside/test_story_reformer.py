@@ -91,7 +91,9 @@ def test_sorting_draws_each_token_once():
 def test_the_last_step_names_reformers_own_reference():
     at = open_step(REFORMER, 5)
     said_of_it = spoken(at)
-    assert re.search(r"The matrix error relative to shared-QK softmax's matrix is [\d,]+%", said_of_it)
+    assert re.search(
+        r"farther from shared-QK softmax's matrix than equal weights are: the matrix error is [\d,]+%", said_of_it
+    )
     assert "To match shared-QK softmax, " in said_of_it
     assert "of softmax" not in said_of_it.replace("of softmax's multiply-adds", "")
 
