@@ -55,15 +55,15 @@ def small_figure(
         series: positions and values by name; points that a logarithmic axis cannot show are left out.
         x_title: name of the horizontal axis, with its unit; bars are horizontal and leave it out.
         y_title: name of the values, with their unit.
-        colours: indices in the shared series of colours, by the same names; by default, in their order.
-        categories: names of the positions 0, 1, … of bars; empty for lines.
+        colours: index of each series in the figures' shared colours; by default, in the order of ``series``.
+        categories: names of the positions 0, 1, … of bars; empty for lines. Dots on a shorter axis replace bars if the
+            values are not shares and the smallest value is more than half of the largest.
         subject: the category whose name and values are bold.
         joined: whether lines join the points of a series; ignored for bars.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, which the chart shows in per cent.
-        include: a value that the axis of lines must include. The linear axis of bars includes zero, but if the values
-            are not shares, dots replace bars if the smallest value is more than half of the largest.
+        include: a value at or below which the axis begins; None to fit the values.
         alt: description of the picture.
     """
     medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}

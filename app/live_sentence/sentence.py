@@ -93,7 +93,8 @@ def live_sentence(
         link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
         row_parameter: the name of that page's query parameter for the word's index.
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
-        unshown: the share of each word's weight in the first row on tokens that are not drawn, and these tokens.
+        unshown: for each word, the share of its weight in the first row that is on tokens that are not drawn, and the
+            names of these tokens.
         columns: the names of the two numbers of a row: the error, and the cost for a long text.
         headings: the headings of the two columns.
         caption: sentences about these numbers, under the rows.

@@ -35,7 +35,7 @@ Origin = Mapping[str, str]
 
 
 def store_page(page: str, scope: Scope | None) -> None:
-    """Store the name of the drawn page and the scope of its numbers; ``scope`` is None while the page has no input."""
+    """Store the drawn page's name and which heads and tokens its numbers are about (``scope``; None without input)."""
     st.session_state[PAGE], st.session_state[SCOPE] = page, scope
 
 

@@ -187,7 +187,7 @@ class Cached(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """The end of a run of these fragments; an empty tuple means the whole page."""
+    """The end of a run of some ``fragments``; if empty, of the whole page."""
 
     fragments: tuple[str, ...]
 

@@ -39,9 +39,9 @@ def measurements(
         by: column whose values name the lines, or the bars at one position.
         x_title: title of the horizontal axis, with its unit.
         y_title: title of the vertical axis, with its unit.
-        colours: indices in the shared series of colours, by the values of ``by``; by default, in their order.
+        colours: index of each value of ``by`` in the figures' shared colours; by default, in order of appearance.
         bars: whether to draw bars.
-        joined: whether lines join the points of a series, which bars ignore.
+        joined: whether lines join the points of a series; ignored for bars.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is logarithmic.
         percent: whether the vertical axis shows shares as percentages.

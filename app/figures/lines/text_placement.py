@@ -68,8 +68,8 @@ def find_side(
     for margin in (CLEARANCE, 0):
         for side in SIDES:
             box, padded_box = (_box(*point, size[0] + extra, size[1] + extra, side) for extra in (0, margin))
-            # On a narrower chart, the point is closer to the left end, but the text keeps its width. The text
-            # therefore needs at least its own width of free space to its left.
+            # On a narrower chart, the point is closer to the left end, but the text keeps its width. With its own
+            # width of free space to its left, the text still fits on a chart of half the width.
             has_room = box.left >= size[0] and box.right <= width
             if has_room and not any(map(box.overlaps, boxes)) and not any(map(padded_box.is_crossed, paths)):
                 return side, box

@@ -1,8 +1,8 @@
 """Selective attention: each token can lower the weights of keys for later tokens, by its logits in the first head.
 
-For each query and key, the key's positive logits in the first head are summed over all earlier queries. In all heads,
-this sum is subtracted from the key's logit. No token lowers the weights of the first key of the text or of the
-token's own key.
+For each query and key, the key's positive logits in the first head are summed over all earlier queries that attend to
+the key. In all heads, this sum is subtracted from the key's logit. No token lowers the weights of the first key of the
+text or of the token's own key.
 """
 
 import math
