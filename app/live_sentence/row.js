@@ -1,4 +1,4 @@
-// One row of the live sentence: the words, the arcs of one attention variant above them, its slider, and its costs.
+// One row of the live sentence: the words, the arcs of one attention variant above them, its slider, and its numbers.
 /** @import { RowSummary, SentenceTexts, SentRow, WordBox } from "./sentence_messages" */
 
 import { clamp, make } from "../matrix_board/drawing/elements.js";
@@ -62,12 +62,12 @@ export class Row {
    * @returns {RowSummary}
    */
   summarise(word, texts) {
-    const { title, knob, settings, why, errors, losses } = this.message;
+    const { title, knob, settings, why, errors } = this.message;
     const setting = String(settings[this.step]);
     const name = knob ? fill(texts.title, { title, knob, setting }) : title;
     const isLast = this.step === settings.length - 1; // then every token is a landmark
     const reasons = isLast && why.unaveraged ? { ...why, less: why.unaveraged, more: why.unaveraged } : why;
-    return { name, title, setting, why: reasons, weights: this.weights(word), error: errors[this.step], loss: losses[this.step] };
+    return { name, title, setting, why: reasons, weights: this.weights(word), error: errors[this.step] };
   }
 
   /**
@@ -97,12 +97,12 @@ export class Row {
   }
 
   /**
-   * Write the setting, the error and the costs.
+   * Write the setting, the error and the growth of the cost.
    * @param {SentenceTexts} texts
    */
   showNumbers(texts) {
-    const { settings, errors, long_costs: costs } = this.message;
-    const numbers = [errors, costs].map((steps) => percent(steps[this.step], 2));
+    const { settings, errors, growth } = this.message;
+    const numbers = [percent(errors[this.step], 2), `\u00d7 ${growth[this.step].toFixed(1)}`];
     this.setting.textContent = String(settings[this.step]);
     this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${texts.columns[0]} ${numbers[0]}`);
     this.counts.replaceChildren(

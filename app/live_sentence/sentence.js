@@ -7,7 +7,7 @@
 import { HALF } from "../matrix_board/drawing/color.js";
 import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
 import { Row } from "./row.js";
-import { errorReasons, joinParts, spokenText, story } from "./story.js";
+import { worstError, joinParts, spokenText, story } from "./story.js";
 import { Tour } from "./tour.js";
 
 const PAUSE = 400; // milliseconds without input before changes are reported to the server and to screen readers
@@ -139,7 +139,7 @@ export class Sentence {
       this.negative.style.visibility = this.rows.some((row) => row.hasNegativeArc(this.queryWord)) ? "" : "hidden";
       const [finding, reasons] = story(texts, this.labels, this.queryWord, unshown[this.queryWord], summaries);
       this.finding.textContent = finding;
-      this.story.textContent = joinParts(texts.sentences, [reasons, errorReasons(texts, summaries, uniformError)].filter(Boolean));
+      this.story.textContent = joinParts(texts.sentences, [reasons, worstError(texts, summaries, uniformError)].filter(Boolean));
     }
     const url = new URL(link, document.baseURI);
     for (const row of this.rows) url.searchParams.append("variants", row.message.variant_words[row.step]);

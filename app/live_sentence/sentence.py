@@ -36,8 +36,7 @@ class Row:
         variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
         weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.
         errors: the relative error of the variant's output at each step.
-        losses: a sentence at each step on the weight that the variant hides, or empty.
-        long_costs: the variant's cost for a long text at each step, as a fraction of the first row's cost.
+        growth: the factor by which the cost grows at each step if a long text doubles.
     """
 
     key: str
@@ -48,8 +47,7 @@ class Row:
     variant_words: Sequence[str]
     weights: np.ndarray
     errors: Sequence[float]
-    losses: Sequence[str]
-    long_costs: Sequence[float]
+    growth: Sequence[float]
     why: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -95,7 +93,7 @@ def live_sentence(
         uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
         unshown: for each word, the share of its weight in the first row that is on tokens that are not drawn, and the
             names of these tokens.
-        columns: the names of the two numbers of a row: the error, and the cost for a long text.
+        columns: the names of the two numbers of a row: the error, and the growth of the cost.
         headings: the headings of the two columns.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
@@ -151,6 +149,7 @@ def _texts() -> dict[str, object]:
             "With softmax, “{word}” gives {share} of its weight to {tokens} (not drawn). “{target}” gets {weight} of "
             "the rest."
         ),
+        "also": _("{share} of the weight of “{word}” is on {tokens} (not drawn)."),
         "others": _("{list}."),
         "gives": _("{row} gives “{target}” {weight}"),
         "further": _("{row} {weight}"),

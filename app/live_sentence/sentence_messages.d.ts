@@ -15,8 +15,7 @@ export interface SentRow {
   settings: (number | null)[];
   variant_words: string[];
   errors: number[];
-  losses: string[];
-  long_costs: number[];
+  growth: number[];
 }
 
 export interface SentenceHeader extends Header<"sentence"> {
@@ -30,6 +29,7 @@ export interface StoryTexts {
   most: string;
   itself: string;
   unshown: string; // the tokens that are not drawn have more weight than any word
+  also: string; // the weight on tokens that are not drawn, if a word has more
   others: string; // the weights in the other rows
   gives: string; // the first of these weights
   further: string; // each other of these weights
@@ -74,7 +74,6 @@ export interface RowSummary {
   why: Reasons;
   weights: number[];
   error: number;
-  loss: string;
 }
 
 /** A word's position including the number below it, in pixels from the corner of its text. */

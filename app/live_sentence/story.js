@@ -22,7 +22,7 @@ export function percent(share, precision) {
 
 /**
  * Return the finding (the word that the query word attends to most in the first row, and its weight in the other rows), and
- * the reasons why its weight differs in the other rows.
+ * what is not drawn, with the reasons why its weight differs in the other rows.
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
@@ -37,9 +37,10 @@ export function story(texts, labels, word, [unshown, tokens], [first, ...others]
   const values = { word: labels[word], target: labels[target], weight: percent(weight), share: percent(unshown), tokens };
   const comparison = isUnshown ? "" : otherWeights(texts, labels, target, others);
   const finding = joinParts(texts.sentences, [fill(texts[kind], values), comparison].filter(Boolean));
+  const also = !isUnshown && tokens ? [fill(texts.also, values)] : [];
   const areSimilar = others.every((row) => Math.abs(weightOn(target, row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
-  return [finding, joinParts(texts.sentences, [...(areSimilar ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
+  return [finding, joinParts(texts.sentences, [...also, ...(areSimilar ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
 }
 
 /**
@@ -92,17 +93,15 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
 }
 
 /**
- * Return what the rows hide, and a sentence about the largest error if it exceeds the error of equal weights as shown.
+ * Return a sentence about the largest error, empty unless it exceeds the error of equal weights as shown.
  * @param {StoryTexts} texts
- * @param {{ title: string, error: number, loss: string }[]} rows
+ * @param {{ title: string, error: number }[]} rows
  * @param {number} uniformError
  */
-export function errorReasons(texts, rows, uniformError) {
+export function worstError(texts, rows, uniformError) {
   const worst = rows.reduce((most, row) => (row.error > most.error ? row : most));
   const [error, zero] = [worst.error, uniformError].map((each) => percent(each, 2));
-  const isWorse = worst.error > uniformError && error !== zero;
-  const worse = isWorse ? fill(texts.worse, { row: worst.title, error, zero }) : "";
-  return joinParts(texts.sentences, [...rows.map((row) => row.loss), worse].filter(Boolean));
+  return worst.error > uniformError && error !== zero ? fill(texts.worse, { row: worst.title, error, zero }) : "";
 }
 
 /**

@@ -15,7 +15,7 @@ from app.state import presets, url
 from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
 from app.words.i18n import _, enumeration, escape_markdown, sentence
-from app.words.labels import main_tokens, setting_name
+from app.words.labels import setting_name
 from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
@@ -25,9 +25,6 @@ MODEL = "minilm"
 VARIANTS = tuple(map(ac.get, (REFERENCE, "local", "linear", "nystrom")))
 BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
 """The option that sets each variant's budget, by the variant's key."""
-
-MIN_HIDDEN_SHARE = 0.005
-"""The smallest hidden share of softmax's weight that the text gives as the reason for an error."""
 
 
 def show() -> None:
@@ -47,7 +44,6 @@ def show() -> None:
     sentences = [escape_markdown(sentence(notice)) for notice in cached.record(source).notices]
     for each in [cut_note(text), *sentences] if text != entered else sentences:
         st.caption(each)
-    n, long_text = budgets.n, f"{LONG_TEXT_TOKENS:,}"
     live_sentence(
         budgets.tokens,
         [row(steps) for steps in budgets.variants],
@@ -58,8 +54,8 @@ def show() -> None:
         row_parameter=PINNED,
         uniform_error=budgets.uniform_error,
         unshown=list(map(unshown_weight, budgets.unshown)),
-        columns=[_("output error, all {n} queries", n=n), _("cost at {n} tokens", n=long_text)],
-        headings=[_("output error\n(all queries)"), _("cost, long text\n({n} tokens)", n=long_text)],
+        columns=[_("output error, all {n} queries", n=budgets.n), _("cost if the text doubles")],
+        headings=[_("output error\n(all queries)"), _("cost if the\ntext doubles")],
         caption=caption(),
         notes=notes(budgets.n, is_example=text == presets.SENTENCE),
     )
@@ -103,8 +99,10 @@ def notes(n: int, *, is_example: bool) -> list[str]:
             n=n,
         ),
         _(
-            "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
-            "softmax at the same length. Softmax's multiply-adds grow with the square of the length."
+            "The last column divides the multiply-adds for {double:,} tokens by those for {n:,} tokens, without a "
+            "causal mask.",
+            double=2 * LONG_TEXT_TOKENS,
+            n=LONG_TEXT_TOKENS,
         ),
         *([_("This head was chosen because it links “it” to “animal”. Other heads differ.")] if is_example else []),
         _(
@@ -129,29 +127,8 @@ def row(steps: BudgetSteps) -> Row:
         variant_words=[each.word for each in steps.attentions],
         weights=steps.weights,
         errors=steps.output_errors,
-        losses=[loss(_(variant.title), *each) for each in zip(steps.hidden, steps.hidden_unshown, strict=True)],
-        long_costs=steps.long_costs,
+        growth=steps.growth,
     )
-
-
-def loss(name: str, hidden: float, hidden_unshown: Mapping[str, float]) -> str:
-    """Return how much of softmax's weight a variant hides, as the reason for its error; empty for hardly any weight.
-
-    Args:
-        name: the variant's name on screen.
-        hidden: share of softmax's weight on masked keys, over all queries.
-        hidden_unshown: the part of this share that is on special tokens, by token.
-    """
-    if hidden < MIN_HIDDEN_SHARE:
-        return ""
-    if sum(hidden_unshown.values()) > hidden / 2:
-        return _(
-            "Over all queries, {name} hides {share:.0%} of softmax's weight, mostly on {tokens} (not drawn).",
-            name=name,
-            share=hidden,
-            tokens=main_tokens(hidden_unshown),
-        )
-    return _("Over all queries, {name} hides {share:.0%} of softmax's weight.", name=name, share=hidden)
 
 
 def unshown_weight(weights: Mapping[str, float]) -> tuple[float, str]:

@@ -23,7 +23,7 @@ from attention_core.variant import SOFTMAX
 FAR_DISTANCE = 3
 """Minimum distance in tokens of a pair that counts as far."""
 LONG_TEXT_TOKENS = 8192
-"""A long text's length. Only the cost formulas are evaluated at it; no text of this length is read."""
+"""A long text's length. Only the cost formulas are evaluated, at this length and at twice this length."""
 
 
 class BudgetSteps(CompactRepr):
@@ -34,17 +34,14 @@ class BudgetSteps(CompactRepr):
         weights: the variant's matrix at each of S values, ``float32 [S, n', n']`` for n' tokens shown; NaN for
             pairs that are not allowed.
         output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
-        hidden: share of the reference's weight on pairs that are not allowed at each value, over all n queries.
-        hidden_unshown: the part of ``hidden`` that is on keys that are not shown, by token.
-        long_costs: multiply-adds at each value as a share of softmax's, for all heads and ``LONG_TEXT_TOKENS`` tokens.
+        growth: multiply-adds for ``2 * LONG_TEXT_TOKENS`` tokens divided by those for ``LONG_TEXT_TOKENS`` tokens, at
+            each value.
     """
 
     attentions: tuple[Attention, ...]
     weights: np.ndarray
     output_errors: tuple[float, ...]
-    hidden: tuple[float, ...]
-    hidden_unshown: tuple[Mapping[str, float], ...]
-    long_costs: tuple[float, ...]
+    growth: tuple[float, ...]
 
 
 class BudgetComparison(CompactRepr):
@@ -116,31 +113,24 @@ def variants_at_every_budget(attention: Attention, n: int) -> tuple[Attention, .
 
 def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -> BudgetSteps:
     record, index = (qkv, head) if attention.variant.couples_heads else (qkv.of_head(head), 0)
-    reference = attention.reference(record.q, record.k)[index]
-    v = record.v[index]
+    target = attention.reference(record.q, record.k)[index] @ record.v[index]
     variants = variants_at_every_budget(attention, qkv.n)
-    matrices, errors, hidden, hidden_unshown = [], [], [], []
+    matrices, errors = [], []
     for variant in variants:
         weights = variant.weights(record.q, record.k)[index]
         allowed = allowed_pairs(record, variant, causal=False)[index]
         matrices.append(select_tokens(weights, selected).masked_fill(~allowed[selected][:, selected], torch.nan))
-        errors.append(float(relative_error(weights @ variant.values(record.v)[index], reference @ v)))
-        hidden_weights = reference.masked_fill(allowed, 0.0).sum(0) / qkv.n  # by key
-        hidden.append(float(hidden_weights.sum()))
-        hidden_unshown.append(special_sums(qkv, hidden_weights))
+        errors.append(float(relative_error(weights @ variant.values(record.v)[index], target)))
 
-    def relative_cost(variant: Attention) -> float:
-        n, d = LONG_TEXT_TOKENS, qkv.q.shape[-1]
-        costs = (each.cost(n, d, heads=qkv.heads) for each in (variant, registry.get(SOFTMAX)))
-        return truediv(*(cost.multiply_adds for cost in costs))
+    def growth(variant: Attention) -> float:
+        lengths, d = (2 * LONG_TEXT_TOKENS, LONG_TEXT_TOKENS), qkv.q.shape[-1]
+        return truediv(*(variant.cost(n, d, heads=qkv.heads).multiply_adds for n in lengths))
 
     return BudgetSteps(
         attentions=variants,
         weights=torch.stack(matrices).numpy(),
         output_errors=tuple(errors),
-        hidden=tuple(hidden),
-        hidden_unshown=tuple(hidden_unshown),
-        long_costs=tuple(map(relative_cost, variants)),
+        growth=tuple(map(growth, variants)),
     )
 
 

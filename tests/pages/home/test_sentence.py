@@ -71,16 +71,17 @@ def test_the_numbers_are_compared_with_equal_weights(first):
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
-def test_the_error_is_of_the_sentence_and_the_cost_of_a_long_text(text):
+def test_the_error_is_of_the_sentence_and_the_growth_of_the_cost_is_counted_for_a_long_text(text):
     header, _matrices, settings = sent(open_page("home", sentence=text))
     qkv = ac.inputs.from_text(text, layer=presets.SENTENCE_LAYER)
     heads, n, d = qkv.q.shape
-    softmax = ac.get("softmax").cost(8192, d, heads=heads).multiply_adds
     for row in header["rows"]:
-        for word, cost in zip(row["variant_words"], row["long_costs"], strict=True):
-            assert cost == pytest.approx(ac.from_word(word).cost(8192, d, heads=heads).multiply_adds / softmax)
-    assert settings["texts"]["columns"] == [f"output error, all {n} queries", "cost at 8,192 tokens"]
-    assert settings["texts"]["headings"] == ["output error\n(all queries)", "cost, long text\n(8,192 tokens)"]
+        for word, growth in zip(row["variant_words"], row["growth"], strict=True):
+            short, double = (ac.from_word(word).cost(n, d, heads=heads).multiply_adds for n in (8192, 16384))
+            assert growth == pytest.approx(double / short)
+    assert settings["texts"]["columns"] == [f"output error, all {n} queries", "cost if the text doubles"]
+    assert settings["texts"]["headings"] == ["output error\n(all queries)", "cost if the\ntext doubles"]
+    assert any("for 16,384 tokens by those for 8,192 tokens" in note for note in settings["texts"]["notes"])
     head = f"layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
     assert settings["texts"]["caption"] == (
         f"The weights are those of MiniLM-L6, {head}. The model also adds [CLS] at the start and [SEP] at the end, "
@@ -92,40 +93,10 @@ def test_the_error_is_of_the_sentence_and_the_cost_of_a_long_text(text):
     assert [row["title"] for row in header["rows"]] == ["Softmax", "Local", "Linear", "Nyström"]
 
 
-@pytest.mark.parametrize(
-    ("hidden", "special", "end"),
-    [
-        (0.0049, {"[CLS]": 0.0049}, None),
-        (0.5, {"[CLS]": 0.12, "[SEP]": 0.12}, "."),
-        (0.5, {"[CLS]": 0.13, "[SEP]": 0.13}, ", mostly on [CLS] and [SEP] (not drawn)."),
-        (0.5, {"[CLS]": 0.26, "[SEP]": 0.02}, ", mostly on [CLS] (not drawn)."),
-    ],
-)
-def test_a_loss_says_how_much_is_hidden_and_on_which_tokens_mostly(hidden, special, end):
-    text = f"Over all queries, Local hides 50% of softmax's weight{end}"
-    assert sentence.loss("Local", hidden, special) == ("" if end is None else text)
-
-
 @pytest.mark.parametrize(("last", "tokens"), [(0.004, "[CLS]"), (0.006, "[CLS] and [SEP]")])
 def test_tokens_that_are_not_drawn_are_named_if_they_have_weight(last, tokens):
     share, named = sentence.unshown_weight({"[CLS]": 0.828, "[SEP]": last})
     assert (share, named) == (pytest.approx(0.828 + last), tokens)
-
-
-def test_only_a_variant_with_a_mask_has_losses(first):
-    losses = {row["key"]: row["losses"] for row in first[0]["rows"]}
-    assert losses["local"][3] == "Over all queries, Local hides 51% of softmax's weight, mostly on [CLS] (not drawn)."
-    assert losses["local"][-1] == ""
-    assert {*losses["softmax"], *losses["linear"], *losses["nystrom"]} == {""}
-
-
-def test_the_reason_for_an_error_is_given_although_the_drawn_rows_agree():
-    header, matrices, settings = sent(open_page("home", sentence="I like it."))
-    local, step = next(row for row in header["rows"] if row["key"] == "local"), settings["steps"]["local"]
-    drawn = matrices["local"][step] - matrices["softmax"][0]
-    assert np.nanmax(abs(drawn[settings["word"]])) < 0.01
-    assert local["errors"][step] > 0.5
-    assert local["losses"][step].startswith("Over all queries, Local hides")
 
 
 def test_the_first_visit_sends_little_data(first):
@@ -239,8 +210,7 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         variant_words=["softmax"],
         weights=np.ones((1, 3, 3)),
         errors=[0.0],
-        losses=[""],
-        long_costs=[1.0],
+        growth=[4.0],
     )
     assert pack(["a", "b", "c"], [row], key="k")
     with pytest.raises(ValueError, match="2 tokens"):
