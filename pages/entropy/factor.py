@@ -92,22 +92,23 @@ def main_finding(
     values = {"still": constant, "unit": unit, "moved": at_most(weight_change), "factor": factor}
     values |= {"plain": unchanged, "steered": changed}
     values |= {"before": number(math.exp(unchanged / per_nat)), "after": number(math.exp(changed / per_nat))}
-    text = _(
-        "Multiplying the logits changes the spread of softmax from {before} to {after} effective keys (entropy "
-        "{plain:.2f} to {steered:.2f} {unit}).",
-        **values,
-    )
-    if values["before"] == values["after"]:
-        text = _(
-            "Multiplying the logits changes the entropy of softmax from {plain:.2f} to {steered:.2f} {unit}.", **values
-        )
+    text = _("The entropy of softmax changes from {plain:.2f} to {steered:.2f} {unit}.", **values)
     if f"{unchanged:.2f}" == f"{changed:.2f}":
         text = _("The entropy of softmax is {plain:.2f} {unit} with and without this factor.", **values)
+    if values["before"] == values["after"]:
         finding = _("**Multiplying all logits by λ = {factor:g} hardly changes the entropy of softmax.**", **values)
     elif changed < unchanged:
-        finding = _("**Multiplying all logits by λ = {factor:g} sharpens softmax, but not squared ReLU.**", **values)
+        finding = _(
+            "**Multiplying all logits by λ = {factor:g} sharpens softmax from {before} to {after} effective keys. "
+            "The spread of squared ReLU stays the same.**",
+            **values,
+        )
     else:
-        finding = _("**Multiplying all logits by λ = {factor:g} flattens softmax, but not squared ReLU.**", **values)
+        finding = _(
+            "**Multiplying all logits by λ = {factor:g} flattens softmax from {before} to {after} effective keys. "
+            "The spread of squared ReLU stays the same.**",
+            **values,
+        )
     terms = _(
         "The entropy of squared ReLU stays at {still:.2f} {unit}, because a factor λ on all logits multiplies each "
         "term of a row by λ².",

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.figures.lines.spread import Spread
 from app.words.finding import Finding
-from app.words.i18n import _, paragraph
+from app.words.i18n import N_, _, paragraph
 from app.words.labels import every_key
 from attention_core.formatting import number
 from attention_core.metrics.entropy import uniform_entropy
@@ -91,20 +91,20 @@ def main_finding(
     values["keys"] = every_key(causal=causal)
     if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys as the length "
-            "grows. Their share of {keys} stays about the same.**",
+            "**{where}, attention spreads over {few} effective keys at {a:,} tokens and {many} at {b:,} tokens, about "
+            "the same share of {keys}.**",
             **values,
         )
     elif growth < 1:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys as the length "
-            "grows, but over a smaller share of {keys}.**",
+            "**{where}, attention spreads over {few} effective keys at {a:,} tokens and {many} at {b:,} tokens, a "
+            "smaller share of {keys}.**",
             **values,
         )
     else:
         finding = _(
-            "**{where}, attention spreads from {few} to {many} effective keys as the length "
-            "grows, and over a larger share of {keys}.**",
+            "**{where}, attention spreads over {few} effective keys at {a:,} tokens and {many} at {b:,} tokens, a "
+            "larger share of {keys}.**",
             **values,
         )
     return Finding(finding, paragraph(effective_keys_text(values), scaling))
@@ -135,25 +135,13 @@ def log_n_finding(softmax: Spread, scaled: Spread | None) -> str:
         return ""
     if high <= SAME_RATIO * low:
         return _("**With log n scaling, the number of effective keys stays at about {low}.**", low=number(low))
-    if [log_n[n] for n in (min(own), max(own))] == [low, high]:
-        less, more = distinct_texts(high / low, growth)
-        return _(
-            "**With log n scaling, the number of effective keys becomes {less} times as large, not {more} times.**",
-            less=less,
-            more=more,
-        )
     low_text, high_text = range_texts(low, high)
-    return _(
-        "**With log n scaling, the number of effective keys stays between {low} and {high}.**",
-        low=low_text,
-        high=high_text,
+    text = (
+        N_("**With log n scaling, the number of effective keys grows only from {low} to {high}.**")
+        if [log_n[n] for n in (min(own), max(own))] == [low, high]
+        else N_("**With log n scaling, the number of effective keys stays between {low} and {high}.**")
     )
-
-
-def distinct_texts(first: float, second: float) -> tuple[str, str]:
-    """Return two different numbers as texts with the fewest significant digits, at least two, that make them differ."""
-    pairs = ((number(first, digits), number(second, digits)) for digits in DIGITS)
-    return next(pair for pair in pairs if pair[0] != pair[1])
+    return _(text, low=low_text, high=high_text)
 
 
 def range_texts(low: float, high: float) -> tuple[str, str]:

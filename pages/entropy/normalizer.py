@@ -41,6 +41,10 @@ VARIES = N_(
     "**No. From {a:,} to {b:,} tokens, the row totals of squared ReLU do not grow as one power of n, so the sum of "
     "the weights changes.**"
 )
+LATE = N_(
+    "**Only for long inputs. From {tail:,} to {b:,} tokens, the row totals of squared ReLU grow about as fast as n, "
+    "but not over all lengths.**"
+)
 """Findings about the sum of the weights of squared ReLU after a division by n, to be translated."""
 MIN_MISFIT = 0.05
 """Smallest difference between the last total and the fitted power, as a share of the latter, that the text names."""
@@ -173,9 +177,12 @@ def _weight_sums(relu2: Spread, side: int, tail_side: int) -> str:
         "times": number(b / a),
         "growth": number(last / first),
         "fall": percent(1 - ratio),
+        "tail": int(relu2.x[-TAIL_POSITIONS:][0]),
     }
     if side == tail_side == 0:
         return _(CONSTANT, **values)
+    if tail_side == 0:
+        return _(LATE, **values)
     if side != tail_side and (side == 0 or abs(ratio - 1) < MAX_EXPONENT_DISTANCE):
         return _(VARIES, **values)
     if last / first < 1 + MAX_EXPONENT_DISTANCE:
@@ -193,11 +200,7 @@ def _growth_text(exponent: float, tail: float) -> str:
             else _("The totals of squared ReLU grow approximately as {power}.", **values)
         )
     if _side(tail) == 0:
-        return _(
-            "Over the {n} longest lengths, the totals of squared ReLU grow as {tail}, so dividing by n works only "
-            "there.",
-            **values,
-        )
+        return _("Over all lengths, these totals grow as {power}, and over the {n} longest ones as {tail}.", **values)
     return _(
         "Over the {n} longest lengths, the totals of squared ReLU grow differently, as {tail}, so no power of n is a "
         "good divisor.",

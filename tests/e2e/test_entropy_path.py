@@ -24,7 +24,7 @@ def downloaded(page, name):
 
 def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("effective keys as the length grows, but over a smaller share")).to_be_visible()
+    expect(page.get_by_text("tokens, a smaller share of all keys")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax, log n scaling", "equal weights on all keys"]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
