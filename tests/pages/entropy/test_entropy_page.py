@@ -381,8 +381,9 @@ def test_the_sentence_uses_the_chosen_factor():
     keys = [number(2 ** softmax[factor]) for factor in (1.0, 2.0)]
     assert (
         f"**Multiplying all logits by λ = 2 sharpens softmax from {keys[0]} to {keys[1]} effective keys. The spread "
-        f"of squared ReLU stays the same.** The entropy of softmax changes from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. "
-        f"The entropy of squared ReLU stays at {drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits, because"
+        f"of squared ReLU stays the same.** The entropy of softmax changes from {softmax[1.0]:.2f} to "
+        f"{softmax[2.0]:.2f} bits. The entropy of squared ReLU stays at "
+        f"{drawn['Squared ReLU ÷ row sum'][2.0]:.2f} bits, because"
     ) in spoken(at)
 
 

@@ -378,8 +378,9 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
     assert full_text(factor.main_finding(4.0, softmax, relu2, moved, "bits", 1 / math.log(2))) == (
         "**Multiplying all logits by λ = 4 sharpens softmax from 5.7 to 2.4 effective keys. The spread of squared "
-        "ReLU stays the same.** The entropy of softmax changes from 2.50 to 1.25 bits. The entropy of squared ReLU stays "
-        "at 3.25 bits, because a factor λ on all logits multiplies each term of a row by λ². If the terms are divided by the "
+        "ReLU stays the same.** The entropy of softmax changes from 2.50 to 1.25 bits. The entropy of squared ReLU "
+        "stays at 3.25 bits, because a factor λ on all logits multiplies each term of a row by λ². If the terms are "
+        "divided by the "
         f"row sum, λ² cancels, {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
