@@ -183,6 +183,6 @@ def streamed_cost(
         peak = outputs + 2 * c * C + columns + temporary
     else:
         read_elements = max(outputs + state, 3 * state) + c * (2 * C + d_v + 3)
-        peak = max(read_elements, 3 * state + key_block * (2 * C + d_v + 1), 2 * c * d_v)
+        peak = max(read_elements, 3 * state + key_block * (2 * C + d_v + 1))
     chunk_pairs = n // c * c**2 + (n % c) ** 2 if causal else 0
     return (n + m) * state + chunk_pairs * (C + d_v + 1), peak
