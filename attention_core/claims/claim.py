@@ -209,11 +209,6 @@ class Claim:
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
 
-    def explanation(self, numbers: Numbers) -> Margin:
-        """Return a number that explains the verdict, with its threshold; if possible, one that the finding names."""
-        named = [each.name for each in self.quantities if f"{{{each.name}}}" in self.finding]
-        return self.verdict.explanation(numbers, self.bounds, named)
-
     def conditions(self, numbers: Numbers) -> list[tuple[bool, Margin]]:
         """Return each condition of the verdict "holds": whether it is met, the number and its threshold.
 

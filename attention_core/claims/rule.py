@@ -1,7 +1,7 @@
 """The rule that turns a claim's numbers into a verdict, and the distance of each number from its threshold."""
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import ge, gt, le, lt
@@ -172,17 +172,6 @@ class Rule:
     def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
         """Return the verdict for the measured ``numbers`` and the claim's ``bounds``."""
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
-
-    def explanation(self, numbers: Numbers, bounds: Numbers, preferred: Container[str]) -> Margin:
-        """Return the margin of a condition that explains why the claim holds, or why it does not hold fully.
-
-        If the claim holds, the condition is a met one of ``needed``; otherwise it is an unmet one. Conditions on the
-        ``preferred`` quantities come first. Of several such conditions, the one with the smallest margin is chosen.
-        """
-        holds = self(numbers, bounds) is Verdict.HOLDS
-        found = [condition for condition in self.needed if condition.holds(numbers, bounds) == holds]
-        named = [condition for condition in found if condition.quantity in preferred] or found
-        return min((each.margin(numbers, bounds) for each in named), key=lambda margin: margin.relative)
 
     def _verdict(self, met: Callable[[Condition], bool]) -> Verdict:
         if self.requires and not self.requires.is_met(met):

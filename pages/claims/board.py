@@ -145,7 +145,7 @@ class Board:
         verdicts = {outcome.key: outcome.verdict for outcome in self.drawn_outcomes}
         with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
             for subject in board_words.SUBJECTS:
-                st.markdown(board_words.tiles(subject, verdicts, self.opened), width="content", unsafe_allow_html=True)
+                st.markdown(board_words.tiles(subject, verdicts, self.opened), width="content")
 
 
 def show(chosen: ChosenInput) -> None:
@@ -174,7 +174,6 @@ def show(chosen: ChosenInput) -> None:
                     "because SmolLM2 must read the text many times."
                 ),
             )
-    st.caption(board_words.verdict_note())
     cards, index = st.container(), st.container()
     verdict_filter, every = ClaimsOptions.verdict.value, claims.all_claims()
     board = Board(chosen, opened, on_request)

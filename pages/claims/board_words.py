@@ -7,7 +7,7 @@ from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, par
 from attention_core import claims
 from attention_core.claims import Claim, Outcome, Verdict, all_claims
 from pages.claims import words
-from pages.claims.words import VERDICT_ICONS, Colour, capitalised, is_proved, verdict_name
+from pages.claims.words import VERDICT_ICONS, Colour, capitalised, is_fixed, verdict_name
 
 VERDICTS_BY_NAME = {
     "holds": Verdict.HOLDS,
@@ -34,9 +34,9 @@ SUBJECTS = {
 """Names of the subjects of claims about an input."""
 
 
-FIRST_KEYS = ("two_layers", "near_diagonal", "cosine_closest")
-"""The claims that the page opens with. They are easy to understand, none is a theorem, and on the text of a first visit
-their verdicts differ."""
+FIRST_KEYS = ("near_diagonal", "cosine_closest", "mean_output")
+"""The claims that the page opens with. They are easy to understand, their verdicts depend on the input, and on the text
+of a first visit their verdicts differ."""
 
 
 def origin(claim: Claim) -> str:
@@ -59,25 +59,24 @@ def link(claim: Claim, text: str) -> str:
 def tile(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's verdict icon, number and short name as a link; ``verdict`` is None if the claim is not checked.
 
-    The link's tooltip, which screen readers read as its name, also names the verdict. Theorems that hold are marked.
+    The link's tooltip, which screen readers read as its name, also names the verdict. Claims with the same verdict on
+    every input are marked.
     """
     icon, colour = VERDICT_ICONS[verdict] if verdict else UNCHECKED_ICON
-    theorem = [_("a theorem")] if is_proved(claim, verdict) else []
+    fixed = [_("on every input")] if is_fixed(claim, verdict) else []
     name = _(
         "{number}: {claim} ({verdict})",
         number=claim.number,
         claim=_(claim.short),
-        verdict=clauses([verdict_name(verdict) if verdict else _("not run"), *theorem]),
+        verdict=clauses([verdict_name(verdict) if verdict else _("not run"), *fixed]),
     )
-    text = escape_markdown(capitalised(claim)) + "".join(f" :gray[({each})]" for each in theorem)
+    text = escape_markdown(capitalised(claim)) + "".join(f" :gray[({each})]" for each in fixed)
     label = f":gray-badge[:{colour}[{icon}] {claim.number}] :small[{text}]"
     return f'[{label}](#?claim={claim.key} "{escape_markdown(name)}")'
 
 
 def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
-    """Return the name of a subject and the tiles of its claims, as Markdown with HTML; the opened claim's tile is bold.
-
-    The tiles are in a group, which is collapsed on a phone until it is opened. A wide screen always shows them.
+    """Return the name of a subject and the tiles of its claims, as Markdown; the opened claim's tile is bold.
 
     Args:
         subject: one of ``SUBJECTS``.
@@ -86,7 +85,7 @@ def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
     """
     shown = [(each.key, tile(each, verdicts.get(each.key))) for each in all_claims() if each.subject == subject]
     text = " ".join(f"**{text}**" if key == opened else text for key, text in shown)
-    return f"<details><summary>{_(SUBJECTS[subject])}</summary>\n\n{text}\n\n</details>"
+    return f"**{_(SUBJECTS[subject])}**\n\n{text}"
 
 
 def unjudged(reasons: Mapping[str, str], outcomes: Mapping[str, Outcome]) -> str:
@@ -114,11 +113,10 @@ def summary(outcomes: Sequence[Outcome], chosen: str, expected: int = 0) -> str:
     Args:
         outcomes: the outcomes of the checked claims.
         chosen: name of the verdict whose claims are shown, or "all"; its link is bold.
-        expected: number of claims that are checked; until all are, a progress bar takes the place of the theorems.
+        expected: number of claims that are checked; until all are, a progress bar takes the place of a sentence.
     """
     total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
-    theorems = sum(is_proved(outcome.claim, outcome.verdict) for outcome in outcomes)
-    theorems = theorems if len(outcomes) >= expected else 0
+    tested = [outcome for outcome in outcomes if outcome.verdict is not Verdict.UNTESTABLE]
     names = {
         "holds": _n("{n} holds", "{n} hold", n=count[Verdict.HOLDS]),
         "partly": _n("{n} partly holds", "{n} partly hold", n=count[Verdict.PARTLY]),
@@ -134,49 +132,42 @@ def summary(outcomes: Sequence[Outcome], chosen: str, expected: int = 0) -> str:
         if counts[word] or word == chosen
     }
     return paragraph(
-        _held(count[Verdict.HOLDS], len(outcomes) - count[Verdict.UNTESTABLE], total, theorems) if outcomes else "",
+        _held_on_input(tested, finished=len(outcomes) >= expected) if outcomes else "",
         " ".join(f"**{text}**" if word == chosen else text for word, text in links.items()),
     )
 
 
-def _held(count: int, tested: int, total: int, theorems: int = 0) -> str:
-    """Return how many of the tested claims hold, in bold.
-
-    Args:
-        count: number of claims that hold.
-        tested: number of claims with a verdict, without those that cannot be tested on the input.
-        total: number of all claims.
-        theorems: number of theorems among the claims that hold.
-    """
-    if not tested:
+def _held(verdicts: Sequence[Verdict]) -> str:
+    """Return how many of the tested claims about trained models hold, in bold."""
+    if not verdicts:
         return _("**No claim is tested yet.**")
-    if tested == total:
-        text = _n("{n} of {total} claims holds", "{n} of {total} claims hold", n=count, total=total)
-    elif tested == 1:
-        text = _("The only tested claim holds") if count else _("The only tested claim does not hold")
-    else:
-        text = _n(
-            "{n} of the {tested} tested claims holds", "{n} of the {tested} tested claims hold", n=count, tested=tested
-        )
-    if not theorems:
-        return _("**{held}.**", held=text)
-    if count == 1:
-        return _("**{held}**; it is a theorem.", held=text)
     return _n(
-        "**{held}**; {n} of the {count} is a theorem.",
-        "**{held}**; {n} of the {count} are theorems.",
-        n=theorems,
-        count=count,
-        held=text,
+        "**{n} of {tested} tested claims holds.**",
+        "**{n} of {tested} tested claims hold.**",
+        n=verdicts.count(Verdict.HOLDS),
+        tested=len(verdicts),
     )
 
 
-def verdict_note() -> str:
-    """Return what the verdicts mean."""
-    return _(
-        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some, or weaker, "
-        "conditions are met."
+def _held_on_input(tested: Sequence[Outcome], *, finished: bool) -> str:
+    """Return how many of the tested claims hold: first those that depend on the input, then, at the end, the others."""
+    fixed, varying = (
+        [each.verdict for each in tested if bool(each.claim.theorem) == is_fixed] for is_fixed in (True, False)
     )
+    first = _n(
+        "**{n} of {tested} tested claims that depend on your input holds.**",
+        "**{n} of {tested} tested claims that depend on your input hold.**",
+        n=varying.count(Verdict.HOLDS),
+        tested=len(varying),
+    )
+    second = _n(
+        "{n} of {tested} claims with the same verdict on every input holds.",
+        "{n} of {tested} claims with the same verdict on every input hold.",
+        n=fixed.count(Verdict.HOLDS),
+        tested=len(fixed),
+    )
+    none = _("**No claim that depends on your input is tested.**")
+    return paragraph(first if varying else none, second if fixed and finished else "")
 
 
 def trained_summary(tested: Sequence[Outcome], total: int) -> str:
@@ -190,7 +181,7 @@ def trained_summary(tested: Sequence[Outcome], total: int) -> str:
     failed = sorted((each.claim for each in tested if each.verdict is Verdict.FAILS), key=lambda claim: claim.number)
     partly = count[Verdict.PARTLY]
     verdicts = paragraph(
-        _held(count[Verdict.HOLDS], len(tested), total),
+        _held([outcome.verdict for outcome in tested]),
         _n("{n} partly holds.", "{n} partly hold.", n=partly) if partly else "",
         _n(
             "**{n} does not hold:** number {which}.",
@@ -226,7 +217,7 @@ def footnote(outcomes: Sequence[Outcome]) -> str:
     """Return what the verdicts do not say, and what "does not hold here" means if a claim has this verdict."""
     failed = any(outcome.verdict is Verdict.FAILS for outcome in outcomes)
     return paragraph(
-        _("Attention Lab chose the limits of all conditions. A theorem has the same verdict on every testable input."),
+        _("Attention Lab chose the limits of all conditions."),
         _(
             "“Does not hold here” is a result on this input, not an error. The sources make their claims about other "
             "models, lengths and tasks."

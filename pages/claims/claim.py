@@ -57,7 +57,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
         left, right = st.columns(2, gap="medium")
         left.markdown(f"**{_('Experiment')}**  \n{escape_markdown(_(claim.experiment))}")
         right.markdown(f"**{_('Rule')}**  \n{words.rule_text(claim)}")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if claim.place:
             _show_page_link(claim.place.with_numbers(outcome.numbers if outcome else {}))
         if judged:
@@ -113,6 +113,10 @@ def _show_figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars = figure.kind == "bars"
     series_places = {_(name): place for name, place in colours.series_colours(rows[figure.by].unique()).items()}
+    if bars:  # In the order of the bars on the card.
+        medians = rows.groupby([figure.x.attribute, figure.by], sort=False)[figure.y.attribute].median()
+        order = medians.groupby(level=0, sort=False).first()
+        rows = rows.sort_values(figure.x.attribute, key=lambda names: names.map(order), kind="stable")
     for column in (figure.by, figure.x.attribute) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
     figure_ = measurements(

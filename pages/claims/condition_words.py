@@ -2,7 +2,7 @@
 
 import math
 
-from app.words.i18n import C_, N_, _, _n, escape_markdown
+from app.words.i18n import C_, N_, _, escape_markdown
 from attention_core.claims import Claim, Outcome, Quantity, Verdict
 from attention_core.claims.rule import Margin
 from attention_core.formatting import format_readable
@@ -19,17 +19,6 @@ UNMET = N_("{label}: {value} (the claim needs {needs})")
 """Template of an unmet condition on a card."""
 ICONS = {True: ":green[:material/check:]", False: ":red[:material/close:]"}
 """Icons of met and unmet conditions."""
-
-
-def deciding_condition(outcome: Outcome) -> str:
-    """Return a number that explains the verdict, in whole per cents, and what the claim needs.
-
-    The text is empty for unjudged claims and for theorems. It has no label if the finding ends with the number.
-    """
-    claim = outcome.claim
-    if outcome.untestable_reason or claim.theorem:
-        return ""
-    return _condition_text(outcome, claim.explanation(outcome.numbers), words.with_whole_percents(outcome))
 
 
 def _required_heads(outcome: Outcome, margin: Margin) -> int:
@@ -54,28 +43,27 @@ def conditions(outcome: Outcome) -> str:
 def unmet_conditions(outcome: Outcome) -> str:
     """Return why a claim does not hold, or holds only partly, as lines of Markdown; empty for other verdicts.
 
-    For a claim that does not hold, the text is one unmet condition. For a claim that holds partly, it is the number of
-    met conditions, if any is met, and all unmet ones.
+    If the claim has several conditions, the first line is the number of met conditions. The other lines are the unmet
+    ones. Of several unmet conditions on one number, only the one that the claim needs to hold is shown.
     """
+    if outcome.verdict not in (Verdict.PARTLY, Verdict.FAILS):
+        return ""
     median = _("median over heads") in words.finding(outcome, brief=True)
 
     def line(text: str) -> str:
         text = words.without_heads(text) if median else text
         return escape_markdown(text[:1].upper() + text[1:])
 
-    if outcome.verdict is Verdict.FAILS:
-        text = deciding_condition(outcome)
-        return f"{ICONS[False]} {line(text)}" if text else ""
-    if outcome.verdict is not Verdict.PARTLY:
-        return ""
     tested, claim = _tested(outcome), words.with_whole_percents(outcome)
-    met = sum(met for met, _margin in tested)
-    with_label = len(tested) - met > 1
-    count = _n("{count} of {n} condition is met", "{count} of {n} conditions are met", n=len(tested), count=met)
-    icon, colour = words.VERDICT_ICONS[Verdict.PARTLY]
-    lines = [f":{colour}[{icon}] {count}"] if met else []
-    unmet = [_condition_text(outcome, each, claim, with_label=with_label) for met, each in tested if not met]
-    return "  \n".join([*lines, *(f"{ICONS[False]} {line(text)}" for text in unmet)])
+    met = sum(is_met for is_met, _margin in tested)
+    unmet = {each.quantity: each for is_met, each in reversed(tested) if not is_met}
+    icon, colour = words.VERDICT_ICONS[outcome.verdict]
+    count, n = _("{count} of {n} conditions are met", n=met + len(unmet), count=met), met + len(unmet)
+    if met and outcome.verdict is Verdict.FAILS:
+        count = _("{conditions}; to hold partly, this claim needs more", conditions=count)
+    texts = [_condition_text(outcome, each, claim, with_label=len(unmet) > 1) for each in reversed(unmet.values())]
+    lines = [f"{ICONS[False]} {line(text)}" for text in texts if text]
+    return "  \n".join([f":{colour}[{icon}] {count}", *lines] if n > 1 else lines)
 
 
 def _tested(outcome: Outcome) -> list[tuple[bool, Margin]]:

@@ -48,14 +48,14 @@ def badge(verdict: Verdict) -> str:
 
 
 def badges(outcome: Outcome) -> str:
-    """Return the verdict, and whether the claim is a proved theorem, as Markdown."""
-    is_theorem = is_proved(outcome.claim, outcome.verdict)
-    return badge(outcome.verdict) + (f" :gray-badge[{_('a theorem')}]" if is_theorem else "")
+    """Return the verdict, and whether it is the same on every input, as Markdown."""
+    fixed = is_fixed(outcome.claim, outcome.verdict)
+    return badge(outcome.verdict) + (f" :gray-badge[{_('on every input')}]" if fixed else "")
 
 
-def is_proved(claim: Claim, verdict: Verdict | None) -> bool:
-    """Return whether a claim is a theorem that holds; some theorems say that a claim holds only partly."""
-    return bool(claim.theorem) and verdict is Verdict.HOLDS
+def is_fixed(claim: Claim, verdict: Verdict | None) -> bool:
+    """Return whether the verdict of a claim is the same on every input on which the claim can be tested."""
+    return bool(claim.theorem) and verdict is not Verdict.UNTESTABLE
 
 
 def without_heads(text: str) -> str:
@@ -99,9 +99,12 @@ def plain_finding(outcome: Outcome) -> str:
 def with_whole_percents(outcome: Outcome) -> Claim:
     """Return the outcome's claim with quantities that are shown as whole per cents from 10% on.
 
-    The claim is returned unchanged if two numbers of its finding, or a number and its threshold, would look the same.
+    The claim is returned unchanged if two numbers of its finding, or a number and its threshold, would look the same,
+    or if the bars of its figure show their values with more digits.
     """
     known, numbers = outcome.claim, outcome.numbers
+    if known.figure.kind == "bars":
+        return known
     scales = {each.name: 100 if each.share else 1 for each in known.quantities if each.share or each.unit == "%"}
     sizes = {name: scale * numbers[name] for name, scale in scales.items()}
     together = [[100.0, *(sizes[name] for name in NUMBERS.findall(known.finding) if name in sizes)]]

@@ -150,10 +150,7 @@ ALLOWED = {
         "pickle.loads(pickle.dumps(error))": "it was pickled here: whether it can be sent",
     },
     "pages/claims/board.py": {
-        "place.markdown(card(outcome), unsafe_allow_html=True)": "a claim's sentences and figures hold numbers alone",
-        "st.markdown(board_words.tiles(subject, verdicts, self.opened), width='content', unsafe_allow_html=True)": (
-            "names of claims and subjects alone"
-        ),
+        "place.markdown(card(outcome), unsafe_allow_html=True)": "a claim's sentences and figures hold numbers alone"
     },
     "pages/home/page.py": {
         "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True, anchors=False)": "the lessons that ship, and the "

@@ -73,9 +73,7 @@ CLAIM = Claim(
     "loses {softmax_falls} percentage points of accuracy. With logits multiplied by log n (n tokens), softmax loses "
     "{softmax_log_n_falls} points.",
     details="With {few} numbers to compare, the accuracy is {softmax}% for softmax and {softmax_log_n}% for softmax "
-    "with logits multiplied by log n (n tokens). It is {sigmoid}% for sigmoid and {relu2}% for squared ReLU ÷ n. "
-    "From {few} to {many} numbers, sigmoid loses {sigmoid_falls} percentage points of accuracy, and squared ReLU ÷ "
-    "n loses {relu2_falls} points.",
+    "with logits multiplied by log n (n tokens). It is {sigmoid}% for sigmoid and {relu2}% for squared ReLU ÷ n.",
     quantities=(
         Quantity(
             "softmax_falls",

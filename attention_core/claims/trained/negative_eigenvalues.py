@@ -67,8 +67,7 @@ CLAIM = Claim(
     finding="Parity changes at each 1, and DeltaNet can change the sign of its stored values only with a write "
     "strength above 1. On sequences as long as in training, it gives {strong}% correct answers with strengths up to 2, "
     "and {weak}% with strengths up to 1. On {longest} tokens, it gives {longer}% with strengths up to 2.",
-    details="On sequences as long as in training (32 tokens), softmax gives {softmax}% correct answers, and guessing "
-    "gives 50%.",
+    details="On sequences as long as in training (32 tokens), guessing gives 50% correct answers.",
     quantities=(
         Quantity("strong", "accuracy of DeltaNet with write strengths up to 2, at the training length", "%"),
         Quantity("weak", "accuracy of DeltaNet with write strengths up to 1, at the training length", "%"),

@@ -59,8 +59,6 @@ CLAIM = Claim(
     finding="Squared ReLU is divided by the number of tokens n, so a longer sequence makes every weight smaller "
     "than in training. At {longest} tokens, the model with squared ReLU gives {relu2_long}% correct answers, and "
     "the model with softmax gives {softmax_long}%.",
-    details="On sequences as long as in training, squared ReLU gives {relu2_short}% correct answers, and softmax "
-    "gives {softmax_short}%.",
     quantities=(
         Quantity(
             "lead",

@@ -65,7 +65,10 @@ def with_head_counts(outcome, template):
         template = template.replace(f"{{{name}}}% of the heads", heads)
     if outcome.heads == 1:
         template = re.sub(
-            r" \((medians? over heads|in about three quarters of the heads)\)|, median over heads", "", template
+            r" \((medians? over heads|smallest over heads|in about three quarters of the heads)\)"
+            r"|, (median|largest) over heads",
+            "",
+            template,
         )
     return template.replace("{two}% of all pairs", "all pairs") if outcome.numbers.get("two") == 100 else template
 
@@ -83,10 +86,11 @@ def chips(*pages):
 
 def strip(at):
     """Return the tiles of all verdicts, by subject."""
-    found = [each.value.split("\n\n") for each in at.markdown if each.value.startswith("<details")]
-    titles = [title.partition("<summary>")[2].removesuffix("</summary>") for title, _tiles, _end in found]
-    assert titles == list(board_words.SUBJECTS.values())
-    return dict(zip(board_words.SUBJECTS, (tiles for _title, tiles, _end in found), strict=True))
+    found = [
+        each.value.split("\n\n") for each in at.markdown if each.value.startswith("**") and "#?claim=" in each.value
+    ]
+    assert [title.strip("*") for title, _tiles in found] == list(board_words.SUBJECTS.values())
+    return dict(zip(board_words.SUBJECTS, (tiles for _title, tiles in found), strict=True))
 
 
 def cards(*pages):
@@ -98,7 +102,7 @@ def cards(*pages):
 def listed(*pages):
     """Return the keys of the claims that are listed as without a result."""
     lists = [
-        each.value for at in pages for each in at.markdown if re.match(r"[^<]*\[:gray-badge\[:(gray|blue)", each.value)
+        each.value for at in pages for each in at.markdown if re.match(r"[^<*]*\[:gray-badge\[:(gray|blue)", each.value)
     ]
     return set(re.findall(r"#\?claim=(\w+) ", "".join(lists)))
 
@@ -287,21 +291,21 @@ def test_each_card_has_a_small_figure(expected):
 
 
 def test_a_link_to_one_claim_opens_its_panel_in_its_place():
-    link = {"input": "synthetic", "n": "44", "d": "8", "heads": "2", "head": "-1", "claim": "two_layers"}
+    link = {"input": "synthetic", "n": "44", "d": "8", "heads": "2", "head": "-1", "claim": "mean_output"}
     at = open_page("claims", link)
-    assert at.session_state["claim"] == "two_layers"
-    found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["two_layers"])["two_layers"]
+    assert at.session_state["claim"] == "mean_output"
+    found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["mean_output"])["mean_output"]
     assert finding(found) in shown_text(at)
-    assert "two_layers" not in cards(at)
+    assert "mean_output" not in cards(at)
     assert len(charts(at)) == 1
     at.button(key="claims.back").click().run()
     assert at.session_state["claim"] == ""
     assert on_card(found) in shown_text(at)
     assert finding(found) not in shown_text(at)
-    assert "two_layers" in cards(at)
+    assert "mean_output" in cards(at)
     assert not charts(at)
-    at.button(key="claims.open.two_layers").click().run()
-    assert at.session_state["claim"] == "two_layers"
+    at.button(key="claims.open.mean_output").click().run()
+    assert at.session_state["claim"] == "mean_output"
     assert len(charts(at)) == 1
 
 
@@ -489,15 +493,15 @@ def test_no_longer_input_is_offered_if_it_would_not_help():
     assert not any(button.key == "claims.longer.near_diagonal" for button in at.button)
 
 
-def test_a_theorem_is_named_on_its_card_and_panel():
+def test_a_verdict_that_is_the_same_on_every_input_is_marked_on_its_card_and_panel():
     theorems = [claim for claim in EVERY if claim.theorem]
     assert {"nystrom_all_landmarks"} <= {claim.key for claim in theorems}
     pages, judged = open_verdicts(), outcomes(keys=[claim.key for claim in theorems])
     texts = [each.value for at in pages for each in at.markdown]
     for claim in theorems:
         [card] = [each for each in texts if on_card(judged[claim.key]) in plain(each)]
-        assert ("gray-badge[a theorem]" in card) == (claim.key != "pooling_leaks"), "which holds only partly"
-    assert shown_text(*pages).count("gray-badge[a theorem]") == len(theorems) - 1
+        assert "gray-badge[on every input]" in card
+    assert shown_text(*pages).count("gray-badge[on every input]") == len(theorems)
     assert f"**The same on every input.** {theorems[0].theorem}" in shown_text(open_claims(claim=theorems[0].key))
     assert "**The same on every input.**" not in shown_text(open_claims(claim="drowning"))
 

@@ -25,6 +25,8 @@ from pages.claims import board, board_words, claim, condition_words, longer_inpu
 HOLDS, PARTLY, FAILS, UNTESTABLE = Verdict
 EVERY = claims.all_claims()
 ALL = len(EVERY)
+OTHERS = "claims with the same verdict on every input"
+FIXED = sum(bool(each.theorem) for each in EVERY)
 NBSP = "\N{NO-BREAK SPACE}"
 SYNTHETIC, TEXT, FILE = SyntheticSource(SyntheticSpec(n=40, d=4)), TextSource("a b"), UploadSource.of("a.npz", b"")
 TRAINED = TrainedSource.of("parity", "softmax")
@@ -81,12 +83,12 @@ def filters(*texts, chosen="all"):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} claims hold**; 1 of the 3 is a theorem. ",
+            f"**2 of {ALL - FIXED} tested claims that depend on your input hold.** 1 of {FIXED} {OTHERS} holds. ",
             [("holds", "3 hold"), ("partly", "2 partly hold"), ("fails", f"{ALL - 5} do not hold")],
         ),
         (
             [HOLDS] + [PARTLY] + [FAILS] + [UNTESTABLE] * (ALL - 4),
-            "**1 of the 3 tested claims holds.** ",
+            f"**1 of 2 tested claims that depend on your input holds.** 0 of 1 {OTHERS} hold. ",
             [
                 ("holds", "1 holds"),
                 ("partly", "1 partly holds"),
@@ -97,22 +99,22 @@ def filters(*texts, chosen="all"):
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**0 of the {ALL - 1} tested claims hold.** ",
+            f"**0 of {ALL - 1 - FIXED} tested claims that depend on your input hold.** 0 of {FIXED} {OTHERS} hold. ",
             [("fails", f"{ALL - 1} do not hold"), ("unchecked", "1 not run")],
         ),
         (
             [UNTESTABLE],
-            "**No claim is tested yet.** ",
+            "**No claim that depends on your input is tested.** ",
             [("untestable", "1 untestable"), ("unchecked", f"{ALL - 1} not run")],
         ),
         (
             [HOLDS] * 2 + [UNTESTABLE] * (ALL - 2),
-            "**2 of the 2 tested claims hold.** ",
+            "**2 of 2 tested claims that depend on your input hold.** ",
             [("holds", "2 hold"), ("untestable", f"{ALL - 2} untestable")],
         ),
         (
             [FAILS],
-            "**The only tested claim does not hold.** ",
+            "**0 of 1 tested claims that depend on your input hold.** ",
             [("fails", "1 does not hold"), ("unchecked", f"{ALL - 1} not run")],
         ),
         ([], "", [("unchecked", f"{ALL} not run")]),
@@ -122,44 +124,19 @@ def test_the_summary_counts_the_verdicts_and_links_to_their_claims(verdicts, hel
     assert board_words.summary(outcomes(*verdicts), "all") == held + filters(*texts)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "theorems", "text"),
-    [
-        (HOLDS, 1, "**2 of the 2 tested claims hold**; 1 of the 2 is a theorem. "),
-        (HOLDS, 2, "**3 of the 3 tested claims hold**; 2 of the 3 are theorems. "),
-        (FAILS, 2, "**1 of the 3 tested claims holds.** "),
-        (HOLDS, 0, "**The only tested claim holds.** "),
-    ],
-)
-def test_the_summary_counts_the_theorems_among_the_claims_that_hold(verdict, theorems, text):
-    found = [Outcome(key=each.key, verdict=verdict) for each in EVERY if each.theorem][:theorems]
-    found += [Outcome(key=next(each.key for each in EVERY if not each.theorem), verdict=HOLDS)]
-    assert board_words.summary(found, "all").startswith(text)
-    *known, other = found
-    if known and verdict is HOLDS:
-        alone = board_words.summary([known[0], replace(other, verdict=FAILS)], "all")
-        assert alone.startswith("**1 of the 2 tested claims holds**; it is a theorem. ")
-        assert board_words.summary(known[:1], "all").startswith("**The only tested claim holds**; it is a theorem. ")
-
-
-def test_the_theorems_are_not_counted_while_checks_run():
+def test_the_claims_with_one_verdict_are_counted_apart_once_all_checks_are_done():
     found = [Outcome(key=each.key, verdict=HOLDS) for each in EVERY if each.theorem][:2]
-    assert board_words.summary(found, "all", 2).startswith(
-        "**2 of the 2 tested claims hold**; 2 of the 2 are theorems. "
-    )
-    assert board_words.summary(found, "all", 3).startswith("**2 of the 2 tested claims hold.** **[:gray-badge[All ")
+    alone = "**No claim that depends on your input is tested.** "
+    assert board_words.summary(found, "all", 2).startswith(f"{alone}2 of 2 {OTHERS} hold. **[:gray-badge[All ")
+    assert board_words.summary(found, "all", 3).startswith(f"{alone}**[:gray-badge[All ")
 
 
 def test_a_claim_holds_if_all_conditions_of_its_rule_are_met():
     for each in claims.discover().values():
         assert isinstance(each.verdict.holds, Condition) or each.verdict.holds.combine is all
-    assert board_words.verdict_note() == (
-        "A claim holds if all its conditions are met on this input. Some claims partly hold if only some, or weaker, "
-        "conditions are met."
-    )
 
 
-def test_the_first_claims_could_fail():
+def test_the_first_claims_depend_on_the_input():
     assert not any(claims.claim(key).theorem for key in board_words.FIRST_KEYS)
 
 
@@ -179,10 +156,12 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
     ]
     for each, verdict, badge in zip(EVERY, verdicts, badges, strict=False):
         name = f"{each.number}: {each.short} ({words.verdict_name(verdict) if verdict else 'not run'})"
+        if each.theorem:
+            name, badge = f"{name[:-1]}; on every input)", badge[:-1] + " :gray[(on every input)]]"
         assert board_words.tile(each, verdict) == f'[{badge}](#?claim={each.key} "{escape_markdown(name)}")'
-    assert ":gray[(a theorem)]" in board_words.tile(EVERY[2], HOLDS)
-    assert "(holds; a theorem)" in board_words.tile(EVERY[2], HOLDS)
-    assert not any("theorem" in board_words.tile(EVERY[2], verdict) for verdict in (PARTLY, UNTESTABLE, None))
+    assert ":gray[(on every input)]" in board_words.tile(EVERY[2], PARTLY)
+    assert "(holds; on every input)" in board_words.tile(EVERY[2], HOLDS)
+    assert "every input" not in board_words.tile(EVERY[2], UNTESTABLE) + board_words.tile(EVERY[1], HOLDS)
 
 
 def test_every_claim_has_a_short_name_of_its_own():
@@ -198,106 +177,90 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
     tiles = board_words.tiles("delta", {first.key: HOLDS}, second.key)
     links = [board_words.tile(first, HOLDS), *(board_words.tile(each, None) for each in others)]
     links = " ".join([*links, f"**{board_words.tile(second, None)}**"])
-    assert tiles == f"<details><summary>Delta rule</summary>\n\n{links}\n\n</details>"
+    assert tiles == f"**Delta rule**\n\n{links}"
+
+
+def unmet(outcome):
+    """Return the lines of a card about unmet conditions."""
+    return condition_words.unmet_conditions(outcome).replace(r"\:", ":").split("  \n")
+
+
+def changed_outcome(key, /, measured_heads=0, **changed):
+    """Return the outcome of a claim with these numbers; its other numbers are 1."""
+    known = claims.claim(key)
+    numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
+    row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=None, error=0.5)
+    rows = tuple(replace(row, head=head) for head in (*range(measured_heads), None))
+    return Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
 
 
 @pytest.mark.parametrize(
     ("key", "changed", "expected"),
     [
-        # A claim that holds is explained by a met condition, and another one by an unmet condition.
-        (
-            "landmark_inverse",
-            {"iterated_wins": 80.0, "exact_wins": 90.0},
-            "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 80% "
-            "(the claim needs at least 75%)",
-        ),
-        (
-            "landmark_inverse",
-            {"iterated_wins": 80.0, "exact_wins": 8.0},
-            "the claim needs at least 75%",  # The finding ends with the value.
-        ),
-        ("cosine_closest", {"heads": 8.0, "cosine": 0.5, "uniform": 0.6}, "the claim needs at least 50%"),
-        ("relu2_normaliser", {"exponent": 0.5}, "the claim needs at most 0.9"),
+        ("landmark_inverse", {"iterated_wins": 80.0, "exact_wins": 8.0}, "The claim needs at least 75%"),
         # On each side of a value, the nearer bound is needed.
         (
             "sparse_costs",
             {"saving": 3.0, "local": 1.0},
-            "cost of full attention ÷ cost of atrous attention: 3 (the claim needs at least 3.8)",
+            "Cost of full attention ÷ cost of atrous attention: 3 (the claim needs at least 3.8)",
         ),
         (
             "sparse_costs",
             {"saving": 5.0, "local": 1.0},
-            "cost of full attention ÷ cost of atrous attention: 5 (the claim needs at most 4.2)",
+            "Cost of full attention ÷ cost of atrous attention: 5 (the claim needs at most 4.2)",
         ),
-        (
-            "linear_pairs",
-            {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
-            "pairs recalled by linear attention: 16 (the claim needs less than 24)",
-        ),
-        ("running_sums", {"times": 0.5}, "the claim needs more than 1"),
         (
             "maximum_disperses",
-            {"softmax_falls": 4.0},
-            "drop in softmax's accuracy in finding the largest number, from the fewest to the most numbers: "
+            {"softmax_falls": 4.0, "softmax_log_n_falls": 1.0, "sigmoid_falls": 9.0, "relu2_falls": 9.0},
+            "Drop in softmax's accuracy in finding the largest number, from the fewest to the most numbers: "
             f"4{NBSP}percentage points (the claim needs more than 5)",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
-            "matrix error of the kernel 1 + cos(q, k), median over heads: 60% (the claim needs less than 50%)",
+            "Matrix error of the kernel 1 + cos(q, k): 60% (the claim needs less than 50%)",
         ),
-        ("path_deltanet", {}, ""),
     ],
 )
-def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, changed, expected):
-    known = claims.claim(key)
-    numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
-    outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
-    assert condition_words.deciding_condition(outcome) == expected
+def test_a_card_names_an_unmet_condition_and_what_the_claim_needs(key, changed, expected):
+    assert unmet(changed_outcome(key, **changed))[-1] == f"{UNMET} {expected}"
 
 
 @pytest.mark.parametrize(
-    ("key", "numbers", "heads", "expected"),
+    ("key", "changed", "heads", "expected"),
     [
-        ("cosine_closest", {"heads": 100 / 12}, 12, "the claim needs at least 6"),
-        ("cosine_closest", {"heads": 0.0}, 12, "the claim needs at least 6"),
+        ("cosine_closest", {"heads": 100 / 12, "cosine": 0.5}, 12, ["The claim needs at least 6"]),
+        ("cosine_closest", {"heads": 0.0, "cosine": 0.5}, 1, []),  # as the finding says
         (
             "cosine_closest",
-            {"heads": 100.0},
+            {"heads": 100.0, "cosine": 2.0},
             1,
-            "heads in which the kernel 1 + cos(q, k) is closest to softmax: this head",
-        ),
-        ("cosine_closest", {"heads": 0.0}, 1, ""),  # as the finding says
-        (
-            "cosine_closest",
-            {"heads": 0.0, "cosine": 2.0},
-            1,
-            "matrix error of the kernel 1 + cos(q, k): 200% (the claim needs less than 100%)",
+            ["Matrix error of the kernel 1 + cos(q, k): 200% (the claim needs less than 100%)"],
         ),
         (
             "landmark_inverse",
-            {},
+            {"iterated_wins": 0.0, "exact_wins": 100.0},
             2,
-            "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0 of 2 "
-            "(the claim needs 2)",
+            [
+                "Heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0 of 2 "
+                "(the claim needs 2)"
+            ],
         ),
         (
             "landmark_inverse",
-            {},
+            {"iterated_wins": 0.0, "exact_wins": 100.0},
             0,
-            "heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0% "
-            "(the claim needs at least 75%)",
+            [
+                "Heads in which inverting Nyström's landmark matrix in six iterations lowers the matrix error: 0% "
+                "(the claim needs at least 75%)"
+            ],
         ),
     ],
 )
-def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, expected):
-    known = claims.claim(key)
-    numbers = dict.fromkeys((each.name for each in known.quantities), 0.0) | {"uniform": 1.0} | numbers
-    row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=None, error=0.5)
-    rows = tuple(replace(row, head=head) for head in (*range(heads), None))
-    outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
+def test_an_unmet_share_of_heads_is_a_number_of_heads(key, changed, heads, expected):
+    outcome = changed_outcome(key, measured_heads=heads, **changed)
     assert outcome.heads == heads
-    assert condition_words.deciding_condition(outcome) == expected
+    assert unmet(outcome)[1:] == [f"{UNMET} {text}" for text in expected]
 
 
 @pytest.mark.parametrize(
@@ -401,13 +364,6 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
     )
 
 
-def changed_outcome(key, **changed):
-    """Return the outcome of a claim with these numbers; its other numbers are 1."""
-    known = claims.claim(key)
-    numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
-    return Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
-
-
 NEAR = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
 
 
@@ -431,28 +387,31 @@ def test_the_conditions_that_are_met_come_before_those_that_are_not():
 
 
 def test_a_card_shows_the_unmet_conditions_and_the_number_of_those_that_are_met():
-    def unmet(key, **changed):
-        return condition_words.unmet_conditions(changed_outcome(key, **changed)).replace(r"\:", ":").split("  \n")
-
     error = "Output error of local attention: 96% (the claim needs at most 25%)"
-    assert unmet("near_diagonal", **NEAR) == [
+    mass = "Attention within the window{}: 20% (the claim needs at least 26%, 2 times what equal weights give)"
+    assert unmet(changed_outcome("near_diagonal", **NEAR)) == [
         ":orange[:material/contrast:] 2 of 4 conditions are met",
         f"{UNMET} {error}",
-        f"{UNMET} Attention within the window without the first token: 20% (the claim needs at least 26%, 2 times "
-        "what equal weights give)",
+        f"{UNMET} {mass.format(' without the first token')}",
     ]
-    assert unmet("near_diagonal", **NEAR | {"error": 9.0, "mass_rest": 45.9}) == [""]
-    assert unmet("near_diagonal", **NEAR | {"mass": 20.0, "error_rest": 96.3}) == [
-        f"{UNMET} Attention within the window: 20% (the claim needs at least 26%, 2 times what equal weights give)"
-    ]
-    assert unmet("two_layers", two=95.0) == [f"{UNMET} The claim needs 100%"]
+    assert unmet(changed_outcome("near_diagonal", **NEAR | {"error": 9.0, "mass_rest": 45.9})) == [""]
+    failed = unmet(changed_outcome("near_diagonal", **NEAR | {"mass": 20.0, "error_rest": 96.3}))
+    assert failed[:2] == [":red[:material/cancel:] 0 of 4 conditions are met", f"{UNMET} {mass.format('')}"]
+    assert len(failed) == 5
+    assert unmet(changed_outcome("two_layers", two=95.0)) == [f"{UNMET} The claim needs 100%"]
+    assert unmet(changed_outcome("two_layers", two=80.0)) == [f"{UNMET} The claim needs 100%"]
     leaks = {"leaking": 6.0, "pooled": 6.0, "moved": 0.0, "left": 1.0}
-    assert unmet("pooling_leaks", **leaks) == [
+    assert unmet(changed_outcome("pooling_leaks", **leaks)) == [
         ":orange[:material/contrast:] 2 of 3 conditions are met",
         f"{UNMET} Variants with pools that leak even if each pool is hidden from queries before its last token: 1 of 6 "
         "(the claim needs 6)",
     ]
-    assert unmet("pooling_leaks", **leaks | {"leaking": 5.0})[0].endswith("1 of 3 conditions are met")
+    assert unmet(changed_outcome("pooling_leaks", **leaks | {"leaking": 5.0}))[0].endswith("1 of 3 conditions are met")
+    closest = changed_outcome("cosine_closest", heads=8.0, cosine=0.5)
+    assert unmet(closest) == [
+        ":red[:material/cancel:] 1 of 2 conditions are met; to hold partly, this claim needs more",
+        f"{UNMET} The claim needs at least 50%",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -478,15 +437,11 @@ def test_a_measured_threshold_with_a_factor_comes_from_equal_weights():
                 assert "equal weights" in labels[condition.threshold.quantity]
 
 
-def test_a_claim_that_was_not_judged_has_no_margin():
-    assert condition_words.deciding_condition(UNJUDGED) == ""
-
-
 def test_a_badge_has_the_icon_and_the_colour_of_its_verdict():
     assert words.badge(FAILS) == ":red-badge[:material/cancel: does not hold here]"
 
 
-def test_a_card_names_a_theorem_and_shows_the_figure():
+def test_a_card_marks_a_verdict_that_is_the_same_on_every_input_and_shows_the_figure():
     card = board.card(FOUND)
     article = board_words.origin(FOUND.claim)
     assert card.startswith(f':green-badge[:material/check_circle: holds] {article}\n\n<span class="claim">')
@@ -497,7 +452,6 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
         f'[Details →](#?claim=two_layers "Details → {FOUND.claim.number}: local and atrous layers connect all tokens")'
     )
     assert card.endswith(f"</span>\n{words.finding(FOUND, brief=True)}\n\n{details}")
-    assert condition_words.unmet_conditions(replace(FOUND, verdict=FAILS)) == f"{UNMET} The claim needs 100%"
     assert condition_words.unmet_conditions(FOUND) == condition_words.unmet_conditions(UNJUDGED) == ""
     assert "</i>local layers</span>" in card
     assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
@@ -506,9 +460,9 @@ def test_a_card_names_a_theorem_and_shows_the_figure():
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
     rows = claims.claim("nystrom_all_landmarks")
-    assert words.badges(Outcome(key=rows.key, verdict=HOLDS)).endswith(":gray-badge[a theorem]")
+    assert words.badges(Outcome(key=rows.key, verdict=HOLDS)).endswith(":gray-badge[on every input]")
     theorem = Outcome(key=rows.key, verdict=UNTESTABLE, untestable_reason=SHORT)
-    assert "theorem" not in board.card(theorem)
+    assert "every input" not in board.card(theorem)
 
 
 def test_claims_on_request_have_a_reason():
@@ -591,7 +545,7 @@ def test_the_scope_of_a_claim_about_images_names_the_image():
 
 
 def test_the_footnote_explains_failed_claims_as_results():
-    note = "Attention Lab chose the limits of all conditions. A theorem has the same verdict on every testable input."
+    note = "Attention Lab chose the limits of all conditions."
     assert board_words.footnote(outcomes(HOLDS, PARTLY, UNTESTABLE)) == board_words.footnote([]) == note
     assert board_words.footnote(outcomes(HOLDS, FAILS)) == (
         f"{note} “Does not hold here” is a result on this input, not an error. The sources make their claims about "
@@ -615,9 +569,9 @@ def test_the_claims_about_trained_models_are_counted_without_those_not_recorded(
         "The claims are judged on recorded training runs of small models, not on your input. Recall means that a model "
         "reads pairs of a key and a value, and gives the value when a key appears again."
     )
-    assert board_words.trained_summary(found, 4) == f"**2 of 4 claims hold.** {verdicts} {where}"
+    assert board_words.trained_summary(found, 4) == f"**2 of 4 tested claims hold.** {verdicts} {where}"
     missing = "3 are not tested, because their training runs are not recorded."
-    assert board_words.trained_summary(found, 7) == f"**2 of the 4 tested claims hold.** {verdicts} {missing} {where}"
+    assert board_words.trained_summary(found, 7) == f"**2 of 4 tested claims hold.** {verdicts} {missing} {where}"
     assert "1 is not tested, because its training runs are not recorded." in board_words.trained_summary(found, 5)
     assert board_words.trained_summary([], 7).startswith("**No claim is tested yet.** 7 are not tested")
 

@@ -97,9 +97,9 @@ CLAIM = Claim(
     ),
     finding="An update of strength β multiplies the value stored under a key of norm 1 by 1 − β. For β up to 2, all "
     "updates of the text together multiply the size of stored values by at most {within}. At β = 2.1, the largest "
-    "possible factor is at least {beyond} in every head.",
-    details="Over half of the text, updates of strength β = 3 multiply the delta rule's stored values by up to {half}. "
-    "Over the whole text, the factor is up to {far} (medians over heads).",
+    "possible factor is {beyond} (smallest over heads).",
+    details="Over half of the text, updates of strength β = 3 multiply the delta rule's stored values by up to "
+    "{half} (median over heads). Over the whole text, the factor is up to {far} (median over heads).",
     quantities=(
         Quantity(
             "beyond", "growth factor of the delta rule's stored values at update strength β = 2.1, smallest over heads"

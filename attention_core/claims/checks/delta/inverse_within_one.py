@@ -102,9 +102,10 @@ CLAIM = Claim(
         ),
         Quantity(
             "beyond",
-            "share of heads where the inverse matrix by which the delta rule multiplies values has an entry outside "
+            "heads where the inverse matrix by which the delta rule multiplies values has an entry outside "
             "−1 to 1 (keys not scaled to norm 1)",
             "%",
+            of_heads=True,
         ),
     ),
     figure=Figure(

@@ -99,14 +99,13 @@ CLAIM = Claim(
     "condition is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its median matrix error "
-    "(difference from softmax's matrix) over heads is {free}; equal weights give {mean}. Its error is smaller than "
-    "those of a first-order Taylor expansion of softmax and of equal weights in {closer}% of the heads.",
-    details="The median matrix error over heads is {first} for the first-order Taylor expansion of softmax. The delta "
-    "rule's matrix error is at most 50% in {near}% of the heads. In {unstable}% of its updates, the delta rule with "
-    "strength 1/t at token t multiplies the value stored under the token's key by a factor below −1. Stored values "
-    "can then become very large. If the strength is limited to prevent this, the median matrix error over heads is "
-    "{capped}. The error is at most 50% in {capped_near}% of the heads.",
+    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its matrix error "
+    "(difference from softmax's matrix, median over heads) is {free}; equal weights give {mean}. Its error is "
+    "smaller than those of a first-order Taylor expansion of softmax and of equal weights in {closer}% of the heads.",
+    details="The matrix error is {first} for the first-order Taylor expansion of softmax (median over heads). In "
+    "{unstable}% of its updates, the delta rule with strength 1/t at token t multiplies the value stored under the "
+    "token's key by a factor below −1. Stored values can then become very large. If the strength is limited to "
+    "prevent this, the matrix error is {capped} (median over heads), and at most 50% in {capped_near}% of the heads.",
     quantities=(
         Quantity("near", "heads in which the delta rule's matrix error is at most 50%", "%", of_heads=True),
         Quantity("closer", "heads in which the delta rule is closest to softmax (of 3 methods)", "%", of_heads=True),

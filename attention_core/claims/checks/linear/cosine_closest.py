@@ -95,11 +95,11 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos(q, k) is at most 2, but the exponential that it replaces has no upper limit. Its "
-    "matrix error (difference from softmax's matrix, median over heads) is {cosine}; equal weights give {uniform}. It "
-    "is the closest of six kernels to softmax in {heads}% of the heads.",
-    details="The best other kernel has a matrix error of {best} (median over heads). In every head, 1 + cos(q, k) is "
-    "compared with each of five other kernels. It has the smaller matrix error in {duels}% of these comparisons.",
+    finding="The matrix error (difference from softmax's matrix, median over heads) is {cosine} for 1 + cos(q, k), "
+    "{best} for the best other kernel and {uniform} for equal weights. The kernel 1 + cos(q, k) is the closest of six "
+    "kernels to softmax in {heads}% of the heads.",
+    details="This kernel is at most 2, but the exponential that it replaces has no upper limit. Compared with each of "
+    "the five other kernels, 1 + cos(q, k) has the smaller matrix error in {duels}% of the comparisons.",
     quantities=(
         Quantity("heads", "heads in which the kernel 1 + cos(q, k) is closest to softmax", "%", of_heads=True),
         Quantity(

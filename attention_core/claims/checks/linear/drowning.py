@@ -144,10 +144,9 @@ CLAIM = Claim(
     finding="Linear attention usually gives the tokens more similar weights than softmax does, so every new token "
     "takes more weight from the early ones. With n tokens, the weight on the first 4 falls as 1/nᵖ, with p = {fall} in "
     "linear attention and p = {softmax_fall} in softmax.",
-    details="At full length, queries in the last quarter of the text give the first 4 tokens {early}% of their weight "
-    "in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last query gives "
-    "them. In linear attention, {kept}% of the tokens in the top quarter without a decay are still in the top quarter "
-    "with a decay, which shrinks earlier weights.",
+    details="At full length, queries in the last quarter of the text give the first 4 tokens {early}% of their "
+    "weight in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last query "
+    "gives them.",
     quantities=(
         Quantity("fall", "exponent p of linear attention's weight on the first 4 of n tokens (1/nᵖ)"),
         Quantity("softmax_fall", "exponent p of softmax's weight on the first 4 of n tokens (1/nᵖ)"),

@@ -55,8 +55,6 @@ CLAIM = Claim(
     ),
     finding="Linear attention sums the products of keys and values only once, and all queries share this sum. For n "
     "tokens, its work (multiply-adds) therefore grows as nᵖ, with p = {work} instead of p = {full} for full attention.",
-    details="For n tokens, linear attention's peak memory grows as nᵖ, with p = {memory}. At {longest} tokens, full "
-    "attention does {saved}× the work of linear attention.",
     quantities=(
         Quantity("work", "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)"),
         Quantity("memory", "growth exponent p of linear attention's peak memory (nᵖ for n tokens)"),

@@ -66,9 +66,7 @@ CLAIM = Claim(
     finding="Softmax's exponential enlarges the differences between logits, so fewer keys get most of the weight "
     "(sparser rows). In {less}% of the heads, softmax has sparser rows than all three: linear attention, Hedgehog and "
     "cosFormer.",
-    details="The evenness S of a query's weights is 1 if they are all equal, and smaller if the weights are sparser. "
-    "The median of S over heads is {softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and "
-    "{cosformer} for cosFormer.",
+    details="The evenness S of a query's weights is 1 if they are all equal, and smaller if the weights are sparser.",
     quantities=(
         Quantity("softmax", "evenness S of softmax's rows (1: equal weights), median over heads"),
         Quantity("linear", "evenness S of linear attention's rows (1: equal weights), median over heads"),

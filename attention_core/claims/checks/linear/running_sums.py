@@ -128,10 +128,9 @@ CLAIM = Claim(
     ),
     finding="With running sums, the gradient of linear attention needs only the current state (the sum of keys times "
     "values) instead of one state per token. Storing all states needs {times}× as much memory as running sums.",
-    details="The gradients of linear attention with running sums and with stored states differ by at most "
-    "{difference} of the largest gradient entry. For {n} tokens, storing all states needs {states} KiB per head. "
-    "The memory ratio is the memory with all states stored, divided by the memory with running sums. From head size "
-    "d = {smallest} to d = {size}, it grows as d to the power {growth}.",
+    details="For {n} tokens, storing all states needs {states} KiB per head. The memory ratio is the memory with all "
+    "states stored, divided by the memory with running sums. From head size d = {smallest} to d = {size}, it grows "
+    "as d to the power {growth}.",
     quantities=(
         Quantity("times", "memory with all states stored ÷ memory with running sums"),
         Quantity("size", "head size of this input"),

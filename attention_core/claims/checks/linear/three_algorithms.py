@@ -120,8 +120,7 @@ CLAIM = Claim(
     "attention matrix. Only the order of the additions differs. The four outputs differ by at most {difference}, "
     "relative to their size.",
     details="For n tokens and head size d, the cumulative sum stores n matrices of d² numbers, and the whole "
-    "attention matrix has n² numbers. At n = d²/2 ({short} tokens), the cumulative sum needs {below}× the memory of "
-    "the whole matrix. At n = 2d² ({long} tokens), it needs {above}×.",
+    "attention matrix has n² numbers. Here, d²/2 is {short} tokens and 2d² is {long} tokens.",
     quantities=(
         Quantity(
             "difference",

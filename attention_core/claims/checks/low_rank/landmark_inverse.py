@@ -57,9 +57,9 @@ CLAIM = Claim(
     "the keys, which blurs the matrix. An inverse from six iterations lowers the matrix error (difference from "
     "softmax's matrix) in {iterated_wins}% of the heads. The exact inverse lowers this error in {exact_wins}% of the "
     "heads.",
-    details="With {landmarks} landmarks, the median matrix error over heads is {double} without the inverse, "
-    "{iterated} with the inverse from six iterations and {exact} with the exact inverse. However, an exact inverse "
-    "amplifies the errors that averaging causes. Iterations that stop early amplify them less.",
+    details="With {landmarks} landmarks, the matrix error (median over heads) is {double} without the inverse, "
+    "{iterated} with the inverse from six iterations and {exact} with the exact inverse. An exact inverse amplifies "
+    "the errors that averaging causes. Iterations that stop early amplify them less.",
     quantities=(
         Quantity(
             "iterated_wins",

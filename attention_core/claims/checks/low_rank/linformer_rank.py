@@ -93,9 +93,9 @@ CLAIM = Claim(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
-    finding="Each of Linformer's {rank} averages represents more keys as the text grows. Here, these averages are "
-    "plain means, but Linformer learns them in training. At {longest} tokens, the matrix error (difference from "
-    "softmax's matrix) is {error} for Linformer and {uniform} for equal weights.",
+    finding="Linformer learns its averages of keys in training, but this check uses {rank} plain means without "
+    "training. At {longest} tokens, the matrix error (difference from softmax's matrix, median over heads) is {error} "
+    "with these means and {uniform} with equal weights.",
     details="The best possible matrix of Linformer's rank ({rank}) has a matrix error of {floor}. From {shortest} "
     "tokens on, Linformer's matrix error changes as n to the power {exponent}, where n is the number of tokens. If "
     "this error is already near the error of equal weights, it can hardly grow further.",

@@ -86,8 +86,8 @@ CLAIM = Claim(
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, Nyström attention averages nothing, so only rounding errors "
-    "remain. With the exact inverse, the largest matrix error (difference from softmax's matrix) of any head is "
-    "{error}. With an inverse from six iterations, the median error over heads is {iterated}.",
+    "remain. With the exact inverse, the matrix error (difference from softmax's matrix, largest over heads) is "
+    "{error}. With an inverse from six iterations, it is {iterated} (median over heads).",
     details="The matrix to invert has a condition number of up to {condition}, so its inverse can "
     "amplify rounding errors by up to this factor.",
     quantities=(

@@ -171,11 +171,9 @@ CLAIM = Claim(
     "weights on later tokens are masked, changing the last token still changes earlier outputs (a leak) in "
     "{leaking} of {pooled} variants with pools.",
     details="If only weights on later tokens are masked, a changed token changes outputs up to {back} tokens before "
-    "it in variants with pools. Information from later tokens also leaks in {moved} of {others} variants without "
-    "pools. If instead every pool is hidden from queries before the pool's last token, {fewest} to {most} of {n} "
-    "queries have no key to attend to, depending on the variant. Information from later tokens then leaks in {left} of "
-    "{pooled} variants with pools. A variant leaks in this case if it mixes pools afterwards, as the iterations that "
-    "invert Nyström's landmark matrix do.",
+    "it in variants with pools. If instead every pool is hidden from queries before the pool's last token, {fewest} "
+    "to {most} of {n} queries have no key to attend to, depending on the variant. A variant still leaks if it mixes "
+    "pools afterwards, as the iterations that invert Nyström's landmark matrix do.",
     quantities=(
         Quantity(
             "leaking", "variants with pools that leak although weights on later tokens are masked", total="pooled"

@@ -66,9 +66,8 @@ CLAIM = Claim(
     finding="The landmarks of Nyström attention can be averages of neighbouring tokens or, with k-means, of similar "
     "tokens. Averaging neighbours gives at most {most}× the matrix error (difference from softmax's matrix) of "
     "k-means (in about three quarters of the heads).",
-    details="Averaging neighbouring tokens gives {ratio}× the matrix error of k-means (median over heads). The "
-    "median matrix error over heads is {segments} with neighbouring tokens and {clusters} with k-means. Nyström "
-    "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
+    details="With k-means, the matrix error is {clusters} (median over heads). Nyström attention with k-means needs "
+    "{times}× as many multiply-adds as with neighbouring tokens.",
     quantities=(
         Quantity(
             "ratio", "ratio of matrix errors: landmarks from neighbouring tokens ÷ from k-means, median over heads"

@@ -84,10 +84,8 @@ CLAIM = Claim(
         ),
     ),
     finding="Nyström attention approximates the inverse of its landmark matrix step by step. After six iterations, "
-    "the residual (distance from an exact inverse) is {residual} (median over heads). The median matrix error "
-    "(difference from softmax's matrix) is {error}.",
-    details="If the inverse comes from twelve iterations instead of six, the median matrix error of Nyström attention "
-    "over heads is {later}.",
+    "the residual (distance from an exact inverse) is {residual} (median over heads). The matrix error (difference "
+    "from softmax's matrix, median over heads) is {error}.",
     quantities=(
         Quantity("residual", "residual of the inverse after six iterations (0: exact), median over heads", share=True),
         Quantity("error", "Nyström's matrix error after six iterations, median over heads", share=True),

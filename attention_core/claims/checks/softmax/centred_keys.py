@@ -72,9 +72,8 @@ CLAIM = Claim(
     finding="A Taylor series of the whole softmax also approximates the division by the row sum, not only the "
     "exponential. Its matrix error (difference from softmax's matrix) is smaller than that of a series of only the "
     "exponential in {closer}% of the heads.",
-    details="The median matrix error over the heads is {own}% for a Taylor series of the whole softmax, and "
-    "{exponential}% for a series of only the exponential. If the mean key is first subtracted from all keys, the "
-    "series of only the exponential has a median error of {centred}%.",
+    details="If the mean key is first subtracted from all keys, the series of only the exponential has a matrix "
+    "error of {centred}% (median over heads).",
     quantities=(
         Quantity(
             "closer",

@@ -129,9 +129,9 @@ CLAIM = Claim(
     "to {base} tokens, the effective number of keys per query grows as nᵖ, with p = {plain} without the factor and p "
     "= {scaled} with the factor.",
     details="With more than {base} tokens, the effective number of keys per query, exp(entropy), grows as nᵖ, with p "
-    "= {plain_beyond} without the log n factor and p = {scaled_beyond} with it. The factor changes softmax's entropy "
-    "by up to {softmax} nats. Squared ReLU replaces the exponentials with squares. The factor then cancels when each "
-    "row is divided by its sum, so it hardly changes the entropy of squared ReLU (by at most {squared} nats).",
+    "= {plain_beyond} without the log n factor. The factor changes softmax's entropy by up to {softmax} nats. "
+    "Squared ReLU replaces the exponentials with squares. The factor then cancels when each row is divided by its "
+    "sum.",
     quantities=(
         Quantity("scaled", "exponent p of the effective number of keys (nᵖ) at small n, with the log n factor"),
         Quantity("plain", "exponent p of the effective number of keys (nᵖ) at small n, without the log n factor"),

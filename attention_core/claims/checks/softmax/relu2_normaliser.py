@@ -94,9 +94,8 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "
     "over its keys). For n tokens, row sums grow as nᵖ, with p = {exponent} (median over heads).",
-    details="In {slower}% of the heads, squared ReLU's row sums grow clearly more slowly than the number of tokens n. "
-    "In the head with the slowest growth, they grow as n to the power {lowest}. The heads' median growth factor at "
-    "each length, which the Entropy page shows, grows as n to the power {curve}.",
+    details="The heads' median growth factor at each length, which the Entropy page shows, grows as n to the power "
+    "{curve}.",
     quantities=(
         Quantity("exponent", "growth exponent p of squared ReLU's row sums (nᵖ for n tokens), median over heads"),
         Quantity(

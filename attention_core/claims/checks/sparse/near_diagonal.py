@@ -124,9 +124,7 @@ CLAIM = Claim(
     ),
     finding="Softmax gives {mass}% of its weight (median over heads) to keys within a distance of {window} from the "
     "query; equal weights would give {even}%.",
-    details="With only these keys (local attention), the output changes by {error}% (median over heads). The first "
-    "token receives {first}% of the attention. If this token is removed from the input, keys within the window receive "
-    "{mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
+    details="The first token receives {first}% of the attention (median over heads).",
     quantities=(
         Quantity("mass", "attention within the window, median over heads", "%"),
         Quantity("even", "share of attention within the local window if all keys have equal weights", "%"),

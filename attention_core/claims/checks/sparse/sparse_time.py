@@ -148,11 +148,9 @@ CLAIM = Claim(
     finding="Skipping pairs of tokens saves multiplications but needs extra steps to gather the keys. At {longest} "
     "tokens, local attention takes {local}× the time of full attention, sparse attention {sparse}× and atrous "
     "attention {atrous}×.",
-    details="At this input's {own} tokens, local attention takes {local_here}× the time of full attention, sparse "
-    "attention {sparse_here}× and atrous attention {atrous_here}×. Full attention is timed with torch's fused kernel, "
-    "which stores no score matrix. At {matrix} tokens, full attention with an explicit score matrix takes {held}× the "
-    "time of the fused kernel. If this matrix is masked to the local window, full attention takes {masked}× as long as "
-    "without the mask.",
+    details="At this input's {own} tokens, atrous attention takes {atrous_here}× the time of full attention. Full "
+    "attention is timed with torch's fused kernel, which stores no score matrix. At {matrix} tokens, full attention "
+    "with an explicit score matrix takes {held}× the time of the fused kernel.",
     quantities=(
         Quantity("local", "time of local attention ÷ time of full attention at the longest length"),
         Quantity("sparse", "time of sparse attention ÷ time of full attention at the longest length"),
