@@ -12,8 +12,8 @@ from app.lessons.shipped import all_lessons, lesson_pictures
 from app.words.i18n import _, _n, paragraph
 
 
-def contents_html(count: int | None = None) -> str:
-    """Return the first ``count`` included lessons, or all, as links in HTML.
+def contents_html() -> str:
+    """Return the included lessons as links in HTML.
 
     A link has a picture, the title, the question, how many steps are done, and an action. It opens the
     first step that has no answer yet. The first lesson with such a step is marked as the next one.
@@ -21,7 +21,7 @@ def contents_html(count: int | None = None) -> str:
     dark, answered, has_next = st.context.theme.type == "dark", st.session_state.get(ANSWERS, {}), False
     has_started = any(step in answered for each in all_lessons().values() for step in step_keys(each))
     links = []
-    for number, (key, each) in enumerate([*all_lessons().items()][:count], 1):
+    for number, (key, each) in enumerate(all_lessons().items(), 1):
         done = [step in answered for step in step_keys(each)]
         first_open = 1 if all(done) else done.index(False) + 1
         href = html.escape(address(each, first_open, present=LessonOptions.present.value))

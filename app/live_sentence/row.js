@@ -1,4 +1,4 @@
-// One row of the live sentence: the words, the arcs of one attention variant above them, its slider, and its numbers.
+// One row of the live sentence: the words, the arcs of one attention variant above them, its slider, and its costs.
 /** @import { RowSummary, SentenceTexts, SentRow, WordBox } from "./sentence_messages" */
 
 import { clamp, make } from "../matrix_board/drawing/elements.js";
@@ -8,6 +8,7 @@ import { percent } from "./story.js";
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const MIN_WRITTEN = 0.03; // the smallest weight that is written below the word
+const FAINT = 0.05; // the arcs of smaller weights are not drawn on phones
 
 export class Row {
   step = 0; // the slider's position
@@ -62,12 +63,12 @@ export class Row {
    * @returns {RowSummary}
    */
   summarise(word, texts) {
-    const { title, knob, settings, why, errors } = this.message;
+    const { title, knob, settings, why } = this.message;
     const setting = String(settings[this.step]);
     const name = knob ? fill(texts.title, { title, knob, setting }) : title;
     const isLast = this.step === settings.length - 1; // then every token is a landmark
     const reasons = isLast && why.unaveraged ? { ...why, less: why.unaveraged, more: why.unaveraged } : why;
-    return { name, title, setting, why: reasons, weights: this.weights(word), error: errors[this.step] };
+    return { name, title, setting, why: reasons, weights: this.weights(word) };
   }
 
   /**
@@ -97,17 +98,17 @@ export class Row {
   }
 
   /**
-   * Write the setting, the error and the growth of the cost.
+   * Write the setting, the error of a word's output, and the growth of the cost.
+   * @param {number} word
+   * @param {string[]} headings of the two numbers
    * @param {SentenceTexts} texts
    */
-  showNumbers(texts) {
-    const { settings, errors, growth } = this.message;
-    const numbers = [percent(errors[this.step], 2), `\u00d7 ${growth[this.step].toFixed(1)}`];
+  showNumbers(word, headings, texts) {
+    const { settings, errors, growths } = this.message;
+    const numbers = [percent(errors[this.step][word], 2), `× ${growths[this.step].toFixed(1)}`];
     this.setting.textContent = String(settings[this.step]);
-    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${texts.columns[0]} ${numbers[0]}`);
-    this.counts.replaceChildren(
-      ...numbers.map((number, i) => make("div", {}, make("span", {}, texts.columns[i]), " ", make("b", {}, number))),
-    );
+    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${headings[0]} ${numbers[0]}`);
+    this.counts.replaceChildren(...numbers.map((number, i) => make("div", {}, make("span", {}, headings[i]), " ", make("b", {}, number))));
     this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", texts.help);
   }
 
@@ -148,6 +149,7 @@ export class Row {
       arc.style.opacity = String(opacity);
       const [chip, number] = [this.words[target], this.numbers[target]];
       for (const each of [arc, chip]) each.classList.toggle("negative", weight < 0);
+      arc.classList.toggle("faint", Math.abs(weight) < FAINT);
       chip.classList.toggle("masked", Number.isNaN(weight));
       chip.style.setProperty("--shade", `${Math.round(60 * shade)}%`);
       number.textContent = Math.abs(weight) >= MIN_WRITTEN ? percent(weight) : "";

@@ -6,8 +6,9 @@
 
 import { HALF } from "../matrix_board/drawing/color.js";
 import { clamp, readIndex, listenTo, make, runKeyAction, toPrintable, readTheme } from "../matrix_board/drawing/elements.js";
+import { fill } from "../page_script/templates.js";
 import { Row } from "./row.js";
-import { worstError, joinParts, spokenText, story } from "./story.js";
+import { percent, spokenText, story } from "./story.js";
 import { Tour } from "./tour.js";
 
 const PAUSE = 400; // milliseconds without input before changes are reported to the server and to screen readers
@@ -35,10 +36,11 @@ export class Sentence {
   constructor(host) {
     this.table = make("div", { class: "rows" });
     this.finding = make("p", { class: "finding" });
+    this.unshown = make("span");
     this.legend = make("span");
     this.negative = make("span"); // hidden without negative weights, but it keeps its place, so the rows do not move
     this.columns = make("div", { class: "counts", "aria-hidden": "true" });
-    this.headings = make("div", { class: "row headings" }, make("div", { class: "top" }, this.finding, make("p", { class: "caption" }, this.legend, " ", this.negative)), this.columns);
+    this.headings = make("div", { class: "row headings" }, make("div", { class: "top" }, this.finding, make("p", { class: "caption" }, this.unshown, " ", this.legend, " ", this.negative)), this.columns);
     this.story = make("p", { class: "story" });
     this.link = make("a", { class: "way", target: "_self" });
     this.caption = make("span");
@@ -91,7 +93,6 @@ export class Sentence {
     this.notesButton.textContent = texts.notes_label;
     this.legend.textContent = texts.legend;
     this.negative.textContent = texts.negative;
-    this.columns.replaceChildren(...texts.headings.map((heading) => make("span", {}, heading)));
     this.caption.textContent = texts.caption;
     this.notes.replaceChildren(...texts.notes.map((note) => make("span", {}, note)));
     if (this.reportTimer === undefined && this.pending === undefined) this.applySettings(); // otherwise the visitor's input is newer than these settings
@@ -129,17 +130,18 @@ export class Sentence {
 
   /** Draw the weights of all rows or of one, and the text about them. */
   paint(rows = this.rows) {
-    const { texts, link, row_parameter: rowParameter, uniform_error: uniformError, unshown } = this.settings;
+    const { texts, link, row_parameter: rowParameter, unshown } = this.settings;
+    const headings = texts.headings.map((heading) => fill(heading, { word: this.labels[this.queryWord] }));
+    this.columns.replaceChildren(...headings.map((heading) => make("span", {}, heading)));
     for (const row of rows) {
       row.paint(this.queryWord);
-      row.showNumbers(texts);
+      row.showNumbers(this.queryWord, headings, texts);
     }
     const summaries = this.rows.map((row) => row.summarise(this.queryWord, texts));
     if (!this.tour.isMoving) { // the texts and the legend describe the chosen word, at which the tour ends
       this.negative.style.visibility = this.rows.some((row) => row.hasNegativeArc(this.queryWord)) ? "" : "hidden";
-      const [finding, reasons] = story(texts, this.labels, this.queryWord, unshown[this.queryWord], summaries);
-      this.finding.textContent = finding;
-      this.story.textContent = joinParts(texts.sentences, [reasons, worstError(texts, summaries, uniformError)].filter(Boolean));
+      this.unshown.textContent = fill(texts.unshown, { share: percent(unshown[this.queryWord]) });
+      [this.finding.textContent, this.story.textContent] = story(texts, this.labels, this.queryWord, summaries);
     }
     const url = new URL(link, document.baseURI);
     for (const row of this.rows) url.searchParams.append("variants", row.message.variant_words[row.step]);

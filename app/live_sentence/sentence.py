@@ -35,8 +35,8 @@ class Row:
         settings: the slider's value at each step; None without a slider.
         variant_words: the variant with its setting at each step, as in links: ``local~window~8``.
         weights: the variant's matrix at each step, ``[S, n, n]`` for n words; NaN for pairs that are not allowed.
-        errors: the relative error of the variant's output at each step.
-        growth: the factor by which the cost grows at each step if a long text doubles.
+        errors: the relative error of each word's output at each step, ``[S, n]``.
+        growths: the factor by which the variant's cost grows at each step, if the text becomes twice as long.
     """
 
     key: str
@@ -46,8 +46,8 @@ class Row:
     settings: Sequence[int | None]
     variant_words: Sequence[str]
     weights: np.ndarray
-    errors: Sequence[float]
-    growth: Sequence[float]
+    errors: Sequence[Sequence[float]]
+    growths: Sequence[float]
     why: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -73,10 +73,7 @@ def live_sentence(
     on_turn: Callable[[SentenceState], None],
     link: str,
     row_parameter: str,
-    uniform_error: float,
-    unshown: Sequence[tuple[float, str]],
-    columns: Sequence[str],
-    headings: Sequence[str],
+    unshown: Sequence[float],
     caption: str,
     notes: Sequence[str] = (),
 ) -> None:
@@ -90,21 +87,16 @@ def live_sentence(
         on_turn: called before the script's next run, when the visitor pauses after changing the word or a slider.
         link: the address of the page Matrices, to which the browser adds the variants of all rows and the word.
         row_parameter: the name of that page's query parameter for the word's index.
-        uniform_error: the error of equal weights on all keys, with which the text compares the rows' errors.
-        unshown: for each word, the share of its weight in the first row that is on tokens that are not drawn, and the
-            names of these tokens.
-        columns: the names of the two numbers of a row: the error, and the growth of the cost.
-        headings: the headings of the two columns.
-        caption: sentences about these numbers, under the rows.
+        unshown: for each word, the share of its weight in the first row that is on tokens that are not drawn.
+        caption: sentences about the weights, under the rows.
         notes: sentences behind the button that explains the numbers.
     """
-    texts = _texts() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
+    texts = _texts() | {"caption": caption, "notes": notes}
     settings = {
         "word": choices.word,
         "steps": dict(choices.steps),
         "link": link,
         "row_parameter": row_parameter,
-        "uniform_error": uniform_error,
         "unshown": list(unshown),
         "texts": texts,
     }
@@ -139,22 +131,18 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
 def _texts() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "legend": _("The framed word is the query; crossed-out words are hidden from it."),
-        "negative": _("Orange arcs are negative weights."),
+        "unshown": _("[CLS] and [SEP] (not drawn) get {share} of softmax's weight; the percentages divide the rest."),
+        "legend": _("Framed: query. Crossed out: hidden."),
+        "negative": _("Orange: negative."),
+        "headings": [_("output error\nof “{word}”"), _("cost if the\ntext doubles")],
         "help": _("Query word. Use the arrow keys to move between words."),
         "title": _("{title} ({knob} {setting})"),
-        "most": _("With softmax, “{word}” attends most to “{target}” ({weight} of the weight shown)."),
-        "itself": _("With softmax, “{word}” attends most to itself ({weight} of the weight shown)."),
-        "unshown": _(
-            "With softmax, “{word}” gives {share} of its weight to {tokens} (not drawn). “{target}” gets {weight} of "
-            "the rest."
-        ),
-        "also": _("{share} of the weight of “{word}” is on {tokens} (not drawn)."),
+        "most": _("Among the words, “{word}” attends most to “{target}” with softmax ({weight})."),
+        "itself": _("Among the words, “{word}” attends most to itself with softmax ({weight})."),
         "others": _("{list}."),
-        "gives": _("{row} gives “{target}” {weight}"),
+        "gives": _("{row} gives {weight}"),
         "further": _("{row} {weight}"),
         "same": _("All variants give “{target}” about the same weight."),
-        "worse": _("{row}'s output error ({error}) is even larger than that of equal weights ({zero})."),
         "attends": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: “{word}” gives every token less than 0.5% of its attention."),
         "target": _("“{target}” {weight}"),

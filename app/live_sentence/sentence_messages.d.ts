@@ -14,8 +14,8 @@ export interface SentRow {
   why: Reasons;
   settings: (number | null)[];
   variant_words: string[];
-  errors: number[];
-  growth: number[];
+  errors: number[][]; // of each word
+  growths: number[];
 }
 
 export interface SentenceHeader extends Header<"sentence"> {
@@ -28,13 +28,10 @@ export interface SentenceHeader extends Header<"sentence"> {
 export interface StoryTexts {
   most: string;
   itself: string;
-  unshown: string; // the tokens that are not drawn have more weight than any word
-  also: string; // the weight on tokens that are not drawn, if a word has more
   others: string; // the weights in the other rows
   gives: string; // the first of these weights
   further: string; // each other of these weights
   same: string;
-  worse: string; // the largest error, which exceeds that of equal weights
   attends: string;
   nowhere: string;
   target: string;
@@ -46,10 +43,10 @@ export interface StoryTexts {
 export interface SentenceTexts extends StoryTexts {
   title: string;
   help: string;
+  unshown: string; // the query word's weight on tokens that are not drawn
   legend: string;
   negative: string; // shown after the legend while an arc has the colour of negative weights
-  columns: string[]; // the name of each column
-  headings: string[]; // of each column
+  headings: string[]; // of the error and the growth of the cost
   caption: string;
   open: string;
   notes_label: string;
@@ -61,8 +58,7 @@ export interface SentenceSettings {
   steps: Record<string, number>;
   link: string;
   row_parameter: string;
-  uniform_error: number;
-  unshown: [number, string][]; // of each word: the share of its weight on tokens that are not drawn, and these tokens
+  unshown: number[]; // of each word: the share of its weight on tokens that are not drawn
   texts: SentenceTexts;
 }
 
@@ -73,7 +69,6 @@ export interface RowSummary {
   setting: string;
   why: Reasons;
   weights: number[];
-  error: number;
 }
 
 /** A word's position including the number below it, in pixels from the corner of its text. */

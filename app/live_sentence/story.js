@@ -22,25 +22,21 @@ export function percent(share, precision) {
 
 /**
  * Return the finding (the word that the query word attends to most in the first row, and its weight in the other rows), and
- * what is not drawn, with the reasons why its weight differs in the other rows.
+ * the reasons why its weight differs in the other rows.
  * @param {StoryTexts} texts
  * @param {string[]} labels
  * @param {number} word
- * @param {[number, string]} unshown the share of the first row's weight on tokens that are not drawn, and these tokens
  * @param {RowSummary[]} rows
  */
-export function story(texts, labels, word, [unshown, tokens], [first, ...others]) {
+export function story(texts, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
-  const isUnshown = unshown > (1 - unshown) * weight;
-  const kind = isUnshown ? "unshown" : target === word ? "itself" : "most";
-  const values = { word: labels[word], target: labels[target], weight: percent(weight), share: percent(unshown), tokens };
-  const comparison = isUnshown ? "" : otherWeights(texts, labels, target, others);
-  const finding = joinParts(texts.sentences, [fill(texts[kind], values), comparison].filter(Boolean));
-  const also = !isUnshown && tokens ? [fill(texts.also, values)] : [];
+  const values = { word: labels[word], target: labels[target], weight: percent(weight) };
+  const most = fill(target === word ? texts.itself : texts.most, values);
+  const finding = joinParts(texts.sentences, [most, otherWeights(texts, target, others)].filter(Boolean));
   const areSimilar = others.every((row) => Math.abs(weightOn(target, row) - weight) <= SIMILAR);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
-  return [finding, joinParts(texts.sentences, [...also, ...(areSimilar ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
+  return [finding, joinParts(texts.sentences, [...(areSimilar ? [fill(texts.same, { target: labels[target] })] : []), ...reasons])];
 }
 
 /**
@@ -55,13 +51,12 @@ function weightOn(target, { weights }) {
 /**
  * Return the weights of rows on a word, the largest first.
  * @param {StoryTexts} texts
- * @param {string[]} labels
  * @param {number} target
  * @param {RowSummary[]} rows
  */
-function otherWeights(texts, labels, target, rows) {
+function otherWeights(texts, target, rows) {
   const sorted = [...rows].sort((a, b) => weightOn(target, b) - weightOn(target, a));
-  const items = sorted.map((row, i) => fill(i ? texts.further : texts.gives, { row: row.title, target: labels[target], weight: percent(weightOn(target, row)) }));
+  const items = sorted.map((row, i) => fill(i ? texts.further : texts.gives, { row: row.title, weight: percent(weightOn(target, row)) }));
   return items.length ? fill(texts.others, { list: joinList(texts, items) }) : "";
 }
 
@@ -90,18 +85,6 @@ function reasonsOf(labels, word, { title, setting, why, weights }, target, refer
   if (weights[lowestIndex] <= NEGATIVE_LIMIT && why.negative) return [fill(why.negative, negative)];
   const reason = (difference < -SIMILAR && lessReason) || (difference > SIMILAR && why.more);
   return reason ? [fill(reason, values)] : [];
-}
-
-/**
- * Return a sentence about the largest error, empty unless it exceeds the error of equal weights as shown.
- * @param {StoryTexts} texts
- * @param {{ title: string, error: number }[]} rows
- * @param {number} uniformError
- */
-export function worstError(texts, rows, uniformError) {
-  const worst = rows.reduce((most, row) => (row.error > most.error ? row : most));
-  const [error, zero] = [worst.error, uniformError].map((each) => percent(each, 2));
-  return worst.error > uniformError && error !== zero ? fill(texts.worse, { row: worst.title, error, zero }) : "";
 }
 
 /**
@@ -140,6 +123,6 @@ function joinList(texts, items) {
  * @param {string} pair the form for two parts, such as "{first}, {next}"
  * @param {string[]} parts
  */
-export function joinParts(pair, parts) {
+function joinParts(pair, parts) {
   return parts.length ? parts.reduce((first, next) => fill(pair, { first, next })) : "";
 }

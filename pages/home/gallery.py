@@ -41,7 +41,7 @@ def _name(family: str) -> str:
 
 
 def _previews(*, dark: bool) -> str:
-    """Return a style sheet that shows the first matrices of each closed family. It is one element of the page."""
+    """Return a style sheet that shows the first matrices of each family. It is one element of the page."""
     rules = []
     for family in ac.families():
         members = [each for each in ac.all_variants() if each.family == family][:4]

@@ -1,11 +1,11 @@
-"""The Home page: an example sentence with attention weights, links to all pages, the lessons, and all variants."""
+"""The Home page: an example sentence with attention weights, links to lessons and pages, and all variants."""
 
 import html
 
 import streamlit as st
 
 import attention_core as ac
-from app.lessons import card, overview
+from app.lessons import card
 from app.lessons.shipped import all_lessons
 from app.page import SECTIONS, Page, discover
 from app.ui import navigation
@@ -13,30 +13,21 @@ from app.words.i18n import N_, _
 from pages.home import gallery, sentence, tree
 from pages.home.options import HomeOptions
 
-FIRST_LESSONS = 3
-"""Number of lessons that Home shows. The page Lessons lists all of them."""
-
 
 def top() -> None:
-    """Draw the app's name and purpose, the live sentence, links to all pages, and the lessons."""
+    """Draw the app's name and purpose, links to the lessons, the live sentence, and links to all pages."""
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
     instruction = _("Choose a word, drag a slider, or type your own sentence.")
     start = card.step_link(next(iter(all_lessons().values())), 1, _("New here? Start lesson 1") + " →")
+    address = html.escape(navigation.address("lessons"))
+    name = html.escape(_("All {n} lessons", n=len(all_lessons()))) + " →"
+    every = f'<a class="way" target="_self" href="{address}">{name}</a>'
     with st.container(gap=None, key="home-top"):
         st.markdown(f"# {purpose}", anchors=False)
         # ``st.markdown`` would draw text with HTML later than the rest, and the page would then move.
-        st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
+        st.html(f'<p class="start">{html.escape(instruction)} {start} {every}</p>')
     sentence.show()
-    address = html.escape(navigation.address("lessons"))
-    all_link = html.escape(_("All {n} lessons", n=len(all_lessons()))) + " →"
-    parts = (
-        f"## {_('Pages: one question each')}",
-        _page_links(),
-        f"## {_('Lessons: guess first, then see the answer')}",
-        overview.contents_html(FIRST_LESSONS),
-        f'<p class="start"><a class="way" target="_self" href="{address}">{all_link}</a></p>',
-    )
-    st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
+    st.markdown(f"## {_('Pages: one question each')}\n\n{_page_links()}", unsafe_allow_html=True, anchors=False)
     heading = _("All variants: {n} in {families} families", n=len(ac.all_variants()), families=len(ac.families()))
     st.markdown(f"## {heading}", anchors=False)
     HomeOptions.shown.draw()

@@ -3,7 +3,6 @@
 A slider changes each variant's budget, the setting that trades cost for accuracy.
 """
 
-from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
@@ -14,7 +13,7 @@ from app.live_sentence import Row, SentenceState, live_sentence
 from app.state import presets, url
 from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
-from app.words.i18n import _, enumeration, escape_markdown, sentence
+from app.words.i18n import _, escape_markdown, sentence
 from app.words.labels import setting_name
 from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
 from attention_core.inputs.source import TextSource
@@ -52,12 +51,9 @@ def show() -> None:
         on_turn=partial(_set_state, budgets),
         link=_matrices_address(text),
         row_parameter=PINNED,
-        uniform_error=budgets.uniform_error,
-        unshown=list(map(unshown_weight, budgets.unshown)),
-        columns=[_("output error, all {n} queries", n=budgets.n), _("cost if the text doubles")],
-        headings=[_("output error\n(all queries)"), _("cost if the\ntext doubles")],
+        unshown=budgets.unshown,
         caption=caption(),
-        notes=notes(budgets.n, is_example=text == presets.SENTENCE),
+        notes=notes(is_example=text == presets.SENTENCE),
     )
 
 
@@ -71,43 +67,31 @@ def cut_note(text: str) -> str:
 
 
 def caption() -> str:
-    """Return the caption: the model whose weights are drawn, and the tokens that are not drawn."""
+    """Return the caption: the model whose weights are drawn, and the tokens that it adds."""
     return _(
         "The weights are those of MiniLM-L6, layer {layer}, head {head}. The model also adds [CLS] at the start and "
-        "[SEP] at the end, which are not drawn.",
+        "[SEP] at the end.",
         layer=presets.SENTENCE_LAYER,
         head=presets.SENTENCE_HEAD,
     )
 
 
-def notes(n: int, *, is_example: bool) -> list[str]:
-    """Return sentences that explain the numbers.
-
-    Args:
-        n: the number of tokens.
-        is_example: whether the sentence is the one for which the head was chosen.
-    """
+def notes(*, is_example: bool) -> list[str]:
+    """Return sentences that explain the numbers, and the choice of the head if the sentence is the example."""
     return [
         _(
-            "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
-            "softmax's output.",
-            n=n,
+            "The output error of a word is the difference from softmax's output for this word, divided by the size of "
+            "softmax's output. The output includes [CLS] and [SEP], which a window can hide."
         ),
         _(
-            "The {n} tokens include [CLS] and [SEP]. The percentages under the words are shares of the weight on the "
-            "words drawn.",
-            n=n,
-        ),
-        _(
-            "The last column divides the multiply-adds for {double:,} tokens by those for {n:,} tokens, without a "
-            "causal mask.",
-            double=2 * LONG_TEXT_TOKENS,
-            n=LONG_TEXT_TOKENS,
+            "The cost is the number of multiply-adds of all matrix products without a causal mask. It is compared at "
+            "{long} and {short} tokens, with the same settings.",
+            long=f"{2 * LONG_TEXT_TOKENS:,}",
+            short=f"{LONG_TEXT_TOKENS:,}",
         ),
         *([_("This head was chosen because it links “it” to “animal”. Other heads differ.")] if is_example else []),
         _(
-            "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
-            "orange.",
+            "A sentence can have at most {most} tokens, so that every word fits on the screen.",
             most=presets.SENTENCE_TOKENS,
         ),
     ]
@@ -126,14 +110,9 @@ def row(steps: BudgetSteps) -> Row:
         settings=[_budget_value(each) for each in steps.attentions],
         variant_words=[each.word for each in steps.attentions],
         weights=steps.weights,
-        errors=steps.output_errors,
-        growth=steps.growth,
+        errors=steps.output_errors.round(4).tolist(),
+        growths=steps.growths,
     )
-
-
-def unshown_weight(weights: Mapping[str, float]) -> tuple[float, str]:
-    """Return a query's weight on all tokens that are not drawn, and those of them that have any, as rounded."""
-    return sum(weights.values()), enumeration(token for token, weight in weights.items() if round(weight, 2))
 
 
 def _difference_reasons() -> dict[str, dict[str, str]]:
@@ -152,12 +131,10 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
         },
         "linear": {
             "less": _(
-                "{row} has no exponential to enlarge differences between scores, so “{target}” gets less weight than "
-                "with softmax."
+                "{row} has no exponential to enlarge differences, so “{target}” gets less weight than with softmax."
             ),
             "even": _(
-                "{row} has no exponential to enlarge differences between scores, so all words get similar weights "
-                "({low} to {high})."
+                "{row} has no exponential to enlarge differences, so all words get similar weights ({low} to {high})."
             ),
         },
         "nystrom": {

@@ -21,26 +21,19 @@ STORY = bundling.script(Path(app.__file__).parent / "live_sentence" / "story.js"
 LABELS = ["The", "animal", "it", "."]
 
 
-def compared(word):
-    """Return the comparison of a variant with softmax on Home's sentence."""
-    qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
-    return compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False)
-
-
 def matrix(word):
     """Return a variant's attention weights between the words of Home's sentence."""
-    return compared(word).weights
+    qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
+    return compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False).weights
 
 
 def counters(word):
-    """Return the texts for the error and the growth of the cost next to a variant's row."""
-    tokens = ac.inputs.from_text(presets.SENTENCE).n
-    short, double = (ac.from_word(word).cost(n, 32, heads=12).multiply_adds for n in (8192, 16384))
-    error = compared(word).output_error
-    return (
-        f"output error, all {tokens} queries {error:.0%}",
-        f"cost if the text doubles \N{MULTIPLICATION SIGN} {double / short:.1f}",
-    )
+    """Return the texts for the error of "it" and the growth of the cost next to a variant's row."""
+    qkv, variant = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER), ac.from_word(word)
+    own, exact = (each.attend(qkv.q, qkv.k, qkv.v)[presets.SENTENCE_HEAD, 9] for each in (variant, ac.get("softmax")))
+    long, short = (variant.cost(n, 32, heads=12).multiply_adds for n in (16_384, 8192))
+    error = (own - exact).norm() / exact.norm()
+    return f"output error of “it” {error:.0%}", f"cost if the text doubles × {long / short:.1f}"
 
 
 def numbers(page, variant):
@@ -61,20 +54,19 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
     summary, finding = page.locator(".summary"), page.locator(".finding")
-    negative = page.get_by_text("Orange arcs are negative weights.")
+    negative = page.get_by_text("Orange: negative.")
     expect(negative).to_be_hidden()
     arc = page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
-        "11% of the weight of “it” is on [CLS] and [SEP] (not drawn). "
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear has no exponential to enlarge "
-        "differences between scores, so all words get similar weights (6% to 10%). Nyström averages neighbouring "
-        "tokens into landmarks, which blurs the weights. Local's output error (99%) is even larger than that of equal "
-        "weights (95%)."
+        "differences, so all words get similar weights (6% to 10%). Nyström averages neighbouring tokens into "
+        "landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(
-        "With softmax, “it” attends most to “animal” (77% of the weight shown). Nyström gives “animal” 51%, "
-        "Linear 10% and Local 0%."
+        "Among the words, “it” attends most to “animal” with softmax (77%). Nyström gives 51%, Linear 10% and Local 0%."
     )
+    unshown = page.locator(".top .caption")
+    expect(unshown).to_contain_text("[CLS] and [SEP] (not drawn) get 11% of softmax's weight;")
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert percentages(matrix("local~window~4")[8]) == numbers(page, "local")
     assert arc.evaluate("(arc) => arc.style.opacity") == "0"
@@ -85,7 +77,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     page.mouse.down()
     for place in range(8, 28):
         page.mouse.move(*on(window, place / 28, 0.5))
-    expect(finding).to_contain_text("Local gives “animal” 77%, Nyström 51% and Linear 10%.")
+    expect(finding).to_contain_text("Local gives 77%, Nyström 51% and Linear 10%.")
     expect(summary).not_to_contain_text("Local hides “animal”")
     page.wait_for_timeout(600)  # After a shorter pause in a drag, the browser would report to the server.
     assert len(requests) == before, "arcs follow the hand without a request"
@@ -101,9 +93,8 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     settle(page)
 
     page.locator('[data-variant="nystrom"] .word').nth(6).hover()
-    expect(finding).to_have_text(
-        "With softmax, “street” gives 91% of its weight to [CLS] (not drawn). “The” gets 51% of the rest."
-    )
+    expect(finding).to_contain_text("Among the words, “street” attends most to “The” with softmax (51%).")
+    expect(unshown).to_contain_text("get 91% of softmax's weight;")
     assert page.locator(".word.looking").count() == 4
     for key in ("softmax", "local", "linear", "nystrom~landmarks~8"):
         row = matrix(f"local~window~{at}" if key == "local" else key)[6]
@@ -115,7 +106,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
 
     page.get_by_role("radio", name="it", exact=True).focus()
     page.keyboard.press("ArrowLeft")
-    expect(finding).to_contain_text("“because” gives 22% of its weight to [CLS]")
+    expect(finding).to_contain_text("“because” attends most to “tired” with softmax (27%)")
     expect(page.get_by_role("status").filter(has_text="Softmax")).to_contain_text(
         "Softmax: “because” attends to “tired” 27%"
     )
@@ -169,7 +160,7 @@ def test_the_query_moves_along_the_sentence_once_to_its_word(moving, server):
     moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
     expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
     assert moving.evaluate("window.visited.slice(-9).map(Number)") == [*range(9)]
-    expect(moving.locator(".finding")).to_contain_text("“it” attends most to “animal” (77% of")
+    expect(moving.locator(".finding")).to_contain_text("“it” attends most to “animal” with softmax (77%)")
     assert query(moving) == "", "the server is not asked"
 
 
@@ -225,7 +216,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("The output error is the difference from softmax's output")
+    expect(notes).to_contain_text("The output error of a word is the difference from softmax's output")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()
@@ -249,7 +240,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
     box = page.get_by_label("Your sentence")
     box.fill("שלום, 7 $& hello")
     box.press("Enter")
-    expect(page.locator(".finding")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” gives"))
+    expect(page.locator(".finding")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” attends"))
     style = "(each) => [getComputedStyle(each).direction, getComputedStyle(each).unicodeBidi]"
     assert page.locator(".number").first.evaluate(style)[0] == "ltr"
     assert page.locator(".word").first.evaluate(style) == ["rtl", "plaintext"]
@@ -260,7 +251,7 @@ def text_of(window):
     """Yield a function that returns the finding about given weights and its reasons, computed in the browser."""
     page, words = window.new_page(), _texts()
 
-    def story(*rows, unshown=0.0):
+    def story(*rows):
         sent = [
             {
                 "name": title,
@@ -272,12 +263,12 @@ def text_of(window):
             for title, row, *why in rows
         ]
         return page.evaluate(
-            f"""([words, labels, unshown, rows]) => {{
+            f"""([words, labels, rows]) => {{
                 {STORY}
                 for (const row of rows) row.weights = row.weights.map((weight) => weight ?? NaN);
-                return story(words, labels, 2, [unshown, unshown ? "[CLS]" : ""], rows);
+                return story(words, labels, 2, rows);
             }}""",
-            [words, LABELS, unshown, sent],
+            [words, LABELS, sent],
         )
 
     yield story
@@ -287,31 +278,18 @@ def text_of(window):
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” (49% of the weight shown)."),
-        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (50% of the weight shown)."),
+        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” with softmax (49%)."),
+        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself with softmax (50%)."),
     ],
 )
 def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, expected):
-    target = "animal" if "animal" in expected else "it"
-    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"With softmax, {expected} X gives “{target}” 0%."
-    assert text_of(("Softmax", row))[0] == f"With softmax, {expected}"
-
-
-@pytest.mark.parametrize(("unshown", "named"), [(0.44, False), (0.45, True)])
-def test_tokens_that_are_not_drawn_are_named_if_they_have_more_weight_than_any_word(text_of, unshown, named):
-    finding, reasons = text_of(("Softmax", [0, 0.8, 0.2, 0]), ("A", [0, 0.5, 0.5, 0]), unshown=unshown)
-    assert (0.8 * (1 - unshown) < unshown) == named
-    assert finding == (
-        "With softmax, “it” gives 45% of its weight to [CLS] (not drawn). “animal” gets 80% of the rest."
-        if named
-        else "With softmax, “it” attends most to “animal” (80% of the weight shown). A gives “animal” 50%."
-    )
-    assert reasons == ("" if named else "44% of the weight of “it” is on [CLS] (not drawn).")
+    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0]))[0] == f"Among the words, {expected} X gives 0%."
+    assert text_of(("Softmax", row))[0] == f"Among the words, {expected}"
 
 
 def test_the_finding_lists_the_weights_of_the_other_variants(text_of):
     def finding(*others):
-        return text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0].partition("of the weight shown). ")[2]
+        return text_of(("Softmax", [0, 0.8, 0.2, 0]), *others)[0].partition("(80%). ")[2]
 
     less, masked, tiny, most = (
         ("A", [0, -0.02, 0, 0]),
@@ -319,26 +297,9 @@ def test_the_finding_lists_the_weights_of_the_other_variants(text_of):
         ("C", [0, 0.004, 0, 0]),
         ("D", [0, 0.9, 0, 0]),
     )
-    assert finding(less, masked, tiny, most) == "D gives “animal” 90%, C <1%, B 0% and A \N{MINUS SIGN}2%."
-    assert finding(masked, tiny) == "C gives “animal” <1% and B 0%."
-    assert finding(masked) == "B gives “animal” 0%."
-
-
-@pytest.mark.parametrize(
-    ("errors", "expected"),
-    [
-        ({"A": 0.99, "B": 0.5}, "A's output error (99%) is even larger than that of equal weights (95%)."),
-        ({"A": 0.96, "B": 0.97}, "B's output error (97%) is even larger than that of equal weights (95%)."),
-        ({"A": 0.952}, ""),
-        ({"A": 0.5}, ""),
-    ],
-)
-def test_the_largest_error_is_compared_with_equal_weights(window, errors, expected):
-    page = window.new_page()
-    rows = [{"title": title, "error": error} for title, error in errors.items()]
-    script = f"([words, rows]) => {{ {STORY} return worstError(words, rows, 0.95); }}"
-    assert page.evaluate(script, [_texts(), rows]) == expected
-    page.close()
+    assert finding(less, masked, tiny, most) == "D gives 90%, C <1%, B 0% and A \N{MINUS SIGN}2%."
+    assert finding(masked, tiny) == "C gives <1% and B 0%."
+    assert finding(masked) == "B gives 0%."
 
 
 @pytest.mark.parametrize(

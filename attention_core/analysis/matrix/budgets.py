@@ -1,17 +1,14 @@
-"""Matrices, errors and costs of variants on one head of a short input, at every value of each variant's budget.
+"""Matrices and errors of variants on one head of a short input, at every value of each variant's budget.
 
 A budget is the setting that trades cost for accuracy, such as the width of a window.
 """
-
-from collections.abc import Mapping
-from operator import truediv
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.analysis.matrix.compare import allowed_pairs, select_tokens, special_sums
+from attention_core.analysis.matrix.compare import allowed_pairs, select_tokens
 from attention_core.attention import Attention
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
@@ -23,7 +20,7 @@ from attention_core.variant import SOFTMAX
 FAR_DISTANCE = 3
 """Minimum distance in tokens of a pair that counts as far."""
 LONG_TEXT_TOKENS = 8192
-"""A long text's length. Only the cost formulas are evaluated, at this length and at twice this length."""
+"""Length of a long text, and of the first half of a text twice as long. Only costs are counted for them."""
 
 
 class BudgetSteps(CompactRepr):
@@ -33,36 +30,32 @@ class BudgetSteps(CompactRepr):
         attentions: the variant at each value, the smallest first; only one if the budget is not an integer.
         weights: the variant's matrix at each of S values, ``float32 [S, n', n']`` for n' tokens shown; NaN for
             pairs that are not allowed.
-        output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
-        growth: multiply-adds for ``2 * LONG_TEXT_TOKENS`` tokens divided by those for ``LONG_TEXT_TOKENS`` tokens, at
-            each value.
+        output_errors: relative error of each shown query's output at each value, ``float64 [S, n']``.
+        growths: factor by which the multiply-adds of all heads grow at each value, if a text of
+            ``LONG_TEXT_TOKENS`` tokens becomes twice as long.
     """
 
     attentions: tuple[Attention, ...]
     weights: np.ndarray
-    output_errors: tuple[float, ...]
-    growth: tuple[float, ...]
+    output_errors: np.ndarray
+    growths: tuple[float, ...]
 
 
 class BudgetComparison(CompactRepr):
     """The matrices and errors of several variants on one head, at every value of each variant's budget.
 
     Attributes:
-        n: number of tokens used for errors and costs, including those that the tokenizer added.
         tokens: labels of the n' tokens shown, which are those that the tokenizer did not add.
         variants: one entry per variant.
-        uniform_error: error of the mean of v; see ``MatrixComparison``.
         far_query: index of the query, among the tokens shown, with the largest softmax weight on a key at
             least ``FAR_DISTANCE`` tokens away.
-        unshown: share of each shown query's softmax weight on tokens that are not shown, by token.
+        unshown: share of each shown query's softmax weight on tokens that are not shown.
     """
 
-    n: int
     tokens: tuple[str, ...]
     variants: tuple[BudgetSteps, ...]
-    uniform_error: float
     far_query: int
-    unshown: tuple[Mapping[str, float], ...]
+    unshown: tuple[float, ...]
 
 
 def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -> BudgetComparison:
@@ -85,12 +78,10 @@ def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     softmax_weights = softmax.weights(qkv.q, qkv.k)[head]  # [n, n]
     tokens = tuple(token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special)
     return BudgetComparison(
-        n=qkv.n,
         tokens=tokens,
         variants=tuple(_budget_steps(qkv, attention, head, is_word) for attention in attentions),
-        uniform_error=float(relative_error(qkv.v[head].mean(-2).expand_as(qkv.v[head]), softmax_weights @ qkv.v[head])),
         far_query=_far_query(select_tokens(softmax_weights, is_word), tokens),
-        unshown=tuple(special_sums(qkv, row) for row in softmax_weights[is_word]),
+        unshown=tuple(softmax_weights[is_word][:, ~is_word].sum(-1).tolist()),
     )
 
 
@@ -113,24 +104,28 @@ def variants_at_every_budget(attention: Attention, n: int) -> tuple[Attention, .
 
 def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -> BudgetSteps:
     record, index = (qkv, head) if attention.variant.couples_heads else (qkv.of_head(head), 0)
-    target = attention.reference(record.q, record.k)[index] @ record.v[index]
+    exact = attention.reference(record.q, record.k)[index] @ record.v[index]
     variants = variants_at_every_budget(attention, qkv.n)
     matrices, errors = [], []
     for variant in variants:
         weights = variant.weights(record.q, record.k)[index]
         allowed = allowed_pairs(record, variant, causal=False)[index]
         matrices.append(select_tokens(weights, selected).masked_fill(~allowed[selected][:, selected], torch.nan))
-        errors.append(float(relative_error(weights @ variant.values(record.v)[index], target)))
+        output = weights @ variant.values(record.v)[index]
+        errors.append(relative_error(output[selected, None], exact[selected, None]))  # of each row [1, d]
 
     def growth(variant: Attention) -> float:
-        lengths, d = (2 * LONG_TEXT_TOKENS, LONG_TEXT_TOKENS), qkv.q.shape[-1]
-        return truediv(*(variant.cost(n, d, heads=qkv.heads).multiply_adds for n in lengths))
+        short, long = (
+            variant.cost(n, qkv.q.shape[-1], heads=qkv.heads).multiply_adds
+            for n in (LONG_TEXT_TOKENS, 2 * LONG_TEXT_TOKENS)
+        )
+        return long / short
 
     return BudgetSteps(
         attentions=variants,
         weights=torch.stack(matrices).numpy(),
-        output_errors=tuple(errors),
-        growth=tuple(map(growth, variants)),
+        output_errors=torch.stack(errors).numpy(),
+        growths=tuple(map(growth, variants)),
     )
 
 

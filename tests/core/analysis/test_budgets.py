@@ -28,8 +28,8 @@ def test_each_step_equals_the_variant_at_that_setting(text, comparison, key):
     steps = comparison.variants[list(BUDGETS).index(key)]
     budget = ac.variant(key).budget
     assert len(steps.weights) == len(steps.attentions) == len(BUDGETS[key])
-    for value, weights, error, growth in zip(
-        BUDGETS[key], steps.weights, steps.output_errors, steps.growth, strict=True
+    for value, weights, errors, growth in zip(
+        BUDGETS[key], steps.weights, steps.output_errors, steps.growths, strict=True
     ):
         attention = ac.get(key) if budget is None else ac.get(key, **{budget.name: value})
         alone = compare(text, attention, head=HEAD, causal=False, special=False)
@@ -38,17 +38,16 @@ def test_each_step_equals_the_variant_at_that_setting(text, comparison, key):
         words = full[:, 1:-1]
         kept = words * full.abs().sum(-1, keepdim=True) / words.abs().sum(-1, keepdim=True)
         np.testing.assert_allclose(np.nan_to_num(weights), kept, atol=1e-5)
-        assert error == pytest.approx(alone.output_error, abs=1e-6)
-        assert comparison.uniform_error == pytest.approx(alone.uniform_error, rel=1e-5)
-        short, double = (attention.cost(n, text.q.shape[-1]).multiply_adds for n in (8192, 16384))
-        assert growth == pytest.approx(double / short)
+        output, exact = (each.attend(text.q, text.k, text.v)[HEAD, 1:-1] for each in (attention, ac.get("softmax")))
+        np.testing.assert_allclose(errors, (output - exact).norm(dim=-1) / exact.norm(dim=-1), atol=1e-5)
+        short, long = (attention.cost(n, text.q.shape[-1]).multiply_adds for n in (8192, 16_384))
+        assert growth == pytest.approx(long / short)
+        assert growth == pytest.approx(4 if key == "softmax" else 2, abs=0.05)
 
 
-def test_the_weight_on_tokens_that_are_not_shown_is_that_of_softmax(text, comparison):
-    softmax = ac.get("softmax").weights(text.q, text.k)[HEAD].numpy()
-    is_special = np.array(text.special)
-    unshown = [[each["[CLS]"], each["[SEP]"]] for each in comparison.unshown]
-    np.testing.assert_allclose(unshown, softmax[~is_special][:, is_special], rtol=1e-5)
+def test_the_weight_on_special_tokens_is_known_for_each_word(text, comparison):
+    softmax = ac.get("softmax").weights(text.q, text.k)[HEAD, 1:-1]
+    np.testing.assert_allclose(comparison.unshown, softmax[:, 0] + softmax[:, -1], rtol=1e-5)
 
 
 def test_budget_steps_end_at_the_last_setting_with_an_effect():
@@ -63,7 +62,7 @@ def test_variants_that_couple_heads_receive_all_heads(text):
     assert ac.variant("power_bert").couples_heads
     alone = compare(text, ac.get("power_bert"), head=HEAD, causal=False, special=False)
     np.testing.assert_allclose(steps.weights, alone.weights[None], atol=1e-6)
-    assert steps.output_errors[0] == pytest.approx(alone.output_error, abs=1e-6)
+    assert steps.output_errors.shape == (1, 7)
 
 
 def test_special_tokens_are_left_out(comparison):

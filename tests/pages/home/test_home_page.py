@@ -104,6 +104,8 @@ def test_home_offers_beginners_the_first_lesson():
     first = next(iter(all_lessons().values()))
     assert page_and_query(link)[0] == first.steps[0].page
     assert page_and_query(link)[1]["lesson"] == [first.key]
+    [every] = re.findall(rf'href="([^"]*?)">All {len(all_lessons())} lessons →</a>', top)
+    assert page_and_query(every)[0] == "lessons"
 
 
 def test_links_on_home_keep_the_input():

@@ -54,49 +54,32 @@ def test_all_slider_steps_are_sent_in_advance(first):
         for word, matrix, error in zip(row["variant_words"], matrices[row["key"]], row["errors"], strict=True):
             alone = compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False)
             np.testing.assert_allclose(matrix, alone.weights, atol=1e-3)
-            assert error == pytest.approx(alone.output_error, abs=1e-5)
+            [own] = compare_budgets(qkv, (ac.from_word(word),), head=presets.SENTENCE_HEAD).variants[:1]
+            at = own.attentions.index(ac.from_word(word))
+            np.testing.assert_allclose(error, own.output_errors[at], atol=1e-4)
     assert [row["settings"] for row in header["rows"]] == [[None], [*range(1, 15)], [None], [*range(1, 16)]]
 
 
-def test_the_numbers_are_compared_with_equal_weights(first):
-    source = TextSource(presets.SENTENCE, "minilm", presets.SENTENCE_LAYER)
-    qkv = source.load()
-    q, k, v = (part[presets.SENTENCE_HEAD].double() for part in (qkv.q, qkv.k, qkv.v))
-    exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
-    off = float((v.mean(0) - exact).norm() / exact.norm())
-    assert first[2]["uniform_error"] == pytest.approx(off, abs=1e-5)
-    errors, *_, length = first[2]["texts"]["notes"]
-    assert f"over all {qkv.n} tokens, divided" in errors
-    assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
-
-
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
-def test_the_error_is_of_the_sentence_and_the_growth_of_the_cost_is_counted_for_a_long_text(text):
+def test_the_texts_explain_the_numbers(text):
     header, _matrices, settings = sent(open_page("home", sentence=text))
-    qkv = ac.inputs.from_text(text, layer=presets.SENTENCE_LAYER)
-    heads, n, d = qkv.q.shape
+    qkv, texts = ac.inputs.from_text(text, layer=presets.SENTENCE_LAYER), settings["texts"]
     for row in header["rows"]:
-        for word, growth in zip(row["variant_words"], row["growth"], strict=True):
-            short, double = (ac.from_word(word).cost(n, d, heads=heads).multiply_adds for n in (8192, 16384))
-            assert growth == pytest.approx(double / short)
-    assert settings["texts"]["columns"] == [f"output error, all {n} queries", "cost if the text doubles"]
-    assert settings["texts"]["headings"] == ["output error\n(all queries)", "cost if the\ntext doubles"]
-    assert any("for 16,384 tokens by those for 8,192 tokens" in note for note in settings["texts"]["notes"])
+        for word, growth in zip(row["variant_words"], row["growths"], strict=True):
+            costs = [ac.from_word(word).cost(n, qkv.q.shape[-1], heads=qkv.heads) for n in (16_384, 8192)]
+            assert growth == pytest.approx(costs[0].multiply_adds / costs[1].multiply_adds)
+    assert texts["headings"] == ["output error\nof “{word}”", "cost if the\ntext doubles"]
     head = f"layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}"
-    assert settings["texts"]["caption"] == (
-        f"The weights are those of MiniLM-L6, {head}. The model also adds [CLS] at the start and [SEP] at the end, "
-        "which are not drawn."
+    assert texts["caption"] == (
+        f"The weights are those of MiniLM-L6, {head}. The model also adds [CLS] at the start and [SEP] at the end."
     )
-    assert any(note.startswith(f"The {n} tokens include [CLS] and [SEP]. ") for note in settings["texts"]["notes"])
+    error, cost, *_, length = texts["notes"]
+    assert error.startswith("The output error of a word is the difference from softmax's output for this word")
+    assert "compared at 16,384 and 8,192 tokens" in cost
+    assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
     chosen = "This head was chosen because it links “it” to “animal”. Other heads differ."
-    assert (chosen in settings["texts"]["notes"]) == (text == presets.SENTENCE)
+    assert (chosen in texts["notes"]) == (text == presets.SENTENCE)
     assert [row["title"] for row in header["rows"]] == ["Softmax", "Local", "Linear", "Nyström"]
-
-
-@pytest.mark.parametrize(("last", "tokens"), [(0.004, "[CLS]"), (0.006, "[CLS] and [SEP]")])
-def test_tokens_that_are_not_drawn_are_named_if_they_have_weight(last, tokens):
-    share, named = sentence.unshown_weight({"[CLS]": 0.828, "[SEP]": last})
-    assert (share, named) == (pytest.approx(0.828 + last), tokens)
 
 
 def test_the_first_visit_sends_little_data(first):
@@ -209,8 +192,8 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         settings=[None],
         variant_words=["softmax"],
         weights=np.ones((1, 3, 3)),
-        errors=[0.0],
-        growth=[4.0],
+        errors=[[0.0] * 3],
+        growths=[4.0],
     )
     assert pack(["a", "b", "c"], [row], key="k")
     with pytest.raises(ValueError, match="2 tokens"):
