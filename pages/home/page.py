@@ -27,7 +27,8 @@ def top() -> None:
         # ``st.markdown`` would draw text with HTML later than the rest, and the page would then move.
         st.html(f'<p class="start">{html.escape(instruction)} {start} {every}</p>')
     sentence.show()
-    st.markdown(f"## {_('Pages: one question each')}\n\n{_page_links()}", unsafe_allow_html=True, anchors=False)
+    parts = (f"## {_('Pages: one question each')}", _page_links())
+    st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
     heading = _("All variants: {n} in {families} families", n=len(ac.all_variants()), families=len(ac.families()))
     st.markdown(f"## {heading}", anchors=False)
     HomeOptions.shown.draw()

@@ -153,8 +153,8 @@ ALLOWED = {
         "place.markdown(card(outcome), unsafe_allow_html=True)": "a claim's sentences and figures hold numbers alone"
     },
     "pages/home/page.py": {
-        "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True, anchors=False)": "the lessons that ship, and the "
-        "pages; what a visitor types is only in the addresses of the links, escaped"
+        "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True, anchors=False)": "the pages; what a "
+        "visitor types is only in the addresses of the links, escaped"
     },
     "pages/home/tree.py": {
         "st.markdown(f':small[{text}]\\n\\n{roots}', unsafe_allow_html=True)": "names and settings are ours"
