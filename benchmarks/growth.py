@@ -68,10 +68,10 @@ def reading() -> Subject:
 
 @torch.no_grad()
 def decode(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
-    """Time one more token of every variant with a decoder, after each of the plan's numbers of tokens.
+    """Time one decoding step of every variant that has a decoder, after each number of tokens in ``plan.sizes``.
 
     Args:
-        cases: the cases; those in ``MORE``, and those of variants without a decoder, are skipped.
+        cases: the cases to time, except those in ``MORE`` and those of variants without a decoder.
         plan: sizes and limits.
         say: receives progress messages.
     """

@@ -49,7 +49,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A target with all its figures."""
+    """A target as a sentence, and every measured value that it judges, with the limit for that value."""
 
     text: str
     figures: tuple[Figure, ...]

@@ -1,6 +1,6 @@
 """A heat map with a row per attention variant: how much each token's output changes when one token is replaced.
 
-Changes before and after the replaced token have different colours; unchanged tokens are grey.
+Changes before the replaced token, and changes from it on, have different colours; unchanged tokens are grey.
 """
 
 import math

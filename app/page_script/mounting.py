@@ -23,7 +23,7 @@ _KEY = "page_script.mount"
 
 
 def mount(page: Page[Any], *, opening: Mapping[str, Sequence[str]], is_presenting: bool) -> None:
-    """Add the page's own script to the current page, as an element without height.
+    """Add the app's JavaScript to the current page, as an element without height.
 
     Args:
         page: the current page, whose section and title the menu shows.
@@ -67,7 +67,7 @@ def _component() -> Any:  # noqa: ANN401 - Streamlit's component function
 
 @cache
 def files() -> dict[str, bytes]:
-    """Return files by name: the page's own script with the glossary in every language, the chart library and the font.
+    """Return files by name: the app's JavaScript with the glossary in every language, the chart library and the font.
 
     Each version of a file has its own name. The page's script loads the library when a page has a chart.
     """
@@ -85,7 +85,7 @@ def files() -> dict[str, bytes]:
 
 
 def script_name() -> str:
-    """Return the file name of the page's own script."""
+    """Return the file name of the app's JavaScript, which all pages load; it contains a digest of the content."""
     return next(iter(files()))
 
 

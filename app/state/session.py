@@ -62,7 +62,7 @@ def read_model(words: list[str]) -> str:
 
 
 def write_model(name: str) -> list[str]:
-    """Return a model's strings in an address; none if the profile of limits does not allow the model."""
+    """Return a model's strings in a link: its name, or an empty list if the profile of limits forbids the model."""
     return [name] if models.is_model_allowed(name) else []
 
 

@@ -28,8 +28,8 @@ NAME_CHARACTERS = 40
 """Maximum number of characters of each name in a message."""
 
 _DIRECTORY_ENTRY = b"PK\x01\x02"
-# The errors that malicious bytes can cause: ``_ZIP_ERRORS`` in zipfile, ``_HEADER_ERRORS`` when numpy reads
-# an array's header with ``ast.literal_eval``, whose documentation lists the first four header errors.
+# The errors that malicious bytes can cause. zipfile raises ``_ZIP_ERRORS``. numpy parses an array's header with
+# ``ast.literal_eval``, which raises ``_HEADER_ERRORS``; its documentation lists the first four of them.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,

@@ -233,7 +233,7 @@ class TextSource(Source):
         return Rope(base=info.rotary_base, halves=True) if info.rotary else None
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice that says how a ``QKV`` of another length is made, for a causal or a bidirectional model."""
+        """Return a notice on how the model makes queries and keys at other lengths, which depends on its causality."""
         if record.causal:
             return super().lengths_notice(record)
         return Notice(

@@ -73,9 +73,10 @@ def answer_places(spec: TrainSpec) -> list[tuple[int, int]]:
 
 
 def answer_share(spec: TrainSpec, matrix: np.ndarray) -> float:
-    """Return the mean share of attention weight that the predicting tokens of the example give to their answers.
+    """Return the share of its attention that a predicting token gives to the earlier tokens with its answer.
 
-    The weights are divided by the sum of their absolute values, so the share is from -1 to 1.
+    The share is a mean over the predicting tokens of the example, one evaluation sequence. Weights are divided by the
+    sum of their absolute values, so the share is from -1 to 1.
 
     Args:
         spec: the training run, of a causal task whose answers are symbols of the sequence.

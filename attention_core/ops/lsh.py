@@ -1,8 +1,8 @@
 """Attention by locality-sensitive hashing: each of several rounds sorts tokens by hash and cuts them into chunks.
 
-Each round gives every token a code, the number of its chunk. Query i attends to key j if
-``0 <= code_i - code_j <= 1`` in some round, that is, if j is in the query's chunk or the one before. The functions
-find these pairs without testing all n² pairs.
+Each round gives every token a code: its chunk's number, plus its bucket's number if different buckets must not pair.
+Query i attends to key j if ``0 <= code_i - code_j <= 1`` in some round. Key j is then in the query's chunk or in the
+one before. The functions find these pairs without testing all n² pairs.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Sentences and names that the findings of several views of the Error page share, and the scale of the error axis."""
+"""Texts that several views of the Error page share, such as the names of the errors, the cost and the baseline."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -183,7 +183,7 @@ def selected_multiply_adds(n: int, d: int, m: int, *, block: int) -> int:
 
 
 def tile_slots(choices: int, n: int, block: int) -> int:
-    """Return the largest possible number of slots in all tiles together, for ``choices`` pairs of query and block."""
+    """Return the most slots that ``selected_block_parts`` needs for ``choices`` pairs of a query and a chosen block."""
     size = min(block, choices)
     return max_chunks(choices, block_count(n, block), size) * size
 

@@ -177,8 +177,8 @@ def attend_chunk(
 def fast_weight_attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
     if causal and v.shape[-2] <= CHUNK and needs_gradient(q, k, v):
-        # The queries of a single chunk read an empty state, so this branch skips the product with the state. Without
-        # gradients, the branch below computes this product, and ``cost`` counts it.
+        # The queries of a single chunk read an empty state, so the product with the state can be skipped. Without
+        # gradients, it is computed nevertheless, so that the counted multiply-adds equal ``cost`` at every length.
         out = single_chunk_outputs(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
     elif causal:
         size = tokens_per_chunk(k)

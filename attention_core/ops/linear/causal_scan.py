@@ -48,10 +48,10 @@ def empty_state(features: int, v: Tensor, *, normalise: bool, references: int) -
     """Return the state before any token.
 
     Args:
-        features: C.
+        features: C, the number of features of a token.
         v: the value of one token, ``[..., d_v]``, which gives the leading axes, type and device.
         normalise: whether the state has a column for the normaliser.
-        references: the number of references of a token: C, 1, or 0 for features without references.
+        references: the number of a token's references (see ``Features``): C, 1, or 0 for features without references.
     """
     *lead, d_v = v.shape
     # The reference (see ``Features``), a logarithm that never decreases, starts at the lowest finite number. With -inf,

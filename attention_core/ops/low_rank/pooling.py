@@ -95,7 +95,7 @@ def _by_run(x: Tensor, segments: Segments) -> Iterator[Tensor]:
 
 
 def _window(size: int, like: Tensor, how: str, learned: Tensor | None) -> Tensor:
-    """Return weights that sum to one, ``[size, 1]``: equal, or like 1, 2, ..., 2, 1 for ``"conv"``, or learned."""
+    """Return weights that sum to one, ``[size, 1]``: equal, or triangular for "conv", times any learned factors."""
     place = torch.arange(size, dtype=torch.float64, device=like.device)
     window = torch.minimum(place + 1, size - place) if how == "conv" else torch.ones_like(place)
     if learned is not None:

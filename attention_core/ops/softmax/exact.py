@@ -12,7 +12,8 @@ def exact_attention(
     Every row of the mask must allow at least one key.
 
     Args:
-        q: ``[..., n, d]``; with two leading axes q, k and v may be views whose rows overlap, and are not copied.
+        q: ``[..., n, d]``. Views with overlapping rows are not copied if q, k and v have two leading axes, d = d_v, and
+            rows without gaps.
         k: ``[..., n', d]``.
         v: ``[..., n', d_v]``.
         mask: ``bool [..., n, n']``, true for allowed pairs.

@@ -94,7 +94,7 @@ def directions(q: Tensor, p: PerformerParams) -> Tensor:
         # The lengths are drawn separately, because they must be independent of the directions.
         lengths = torch.randn(W.shape, generator=rng, dtype=torch.float64, device="cpu").norm(dim=-1, keepdim=True)
         Q, R = torch.linalg.qr(W)
-        # The signs of the diagonal of R make the decomposition unique, and Q uniform among all rotations.
+        # The signs of the diagonal of R make the decomposition unique, and Q uniform among all orthogonal matrices.
         W = Q * torch.linalg.diagonal(R).sgn().unsqueeze(-2) * lengths
     if p.row_norms == "fixed":
         W *= math.sqrt(d) / W.norm(dim=-1, keepdim=True)

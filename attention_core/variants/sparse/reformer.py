@@ -142,7 +142,8 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bo
     for start, stop, sizes in query_segments(q.shape[-2], p, causal=causal):
         for bucket in hash_rounds(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
-            # ``position``: a token's place in its bucket if causal, otherwise in the list sorted by (bucket, position).
+            # ``position``: if causal, a token's place in its bucket. Otherwise, its place in the list of all tokens,
+            # which is sorted by bucket and, within a bucket, by the order of the text.
             position = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
             chunk = position // p.bucket_size
             chunk_distance = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one

@@ -29,7 +29,7 @@ MIN_TOKENS = 8
 MOSTLY = 0.8
 """An earlier token is mentioned if at least this part of the erased shares of its stored value is negative."""
 MAX_DRAWN_SIZE = 1e12
-"""Sizes of the state above this number are not drawn; sizes are divided by the mean length of a value."""
+"""Sizes of the state above this number are not drawn; sizes are divided by the mean norm of the values."""
 
 
 def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
@@ -271,11 +271,11 @@ def _growth(data: HeadData) -> Step:
 
 
 def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues: np.ndarray, *, exact: bool) -> str:
-    """Return the sentence about the write strength from which the state can explode.
+    """Return the sentence about whether the state can grow without bound, and above which write strength it can.
 
     Args:
         strengths: the strengths tried, ascending.
-        sizes: the norm of the state after the last token at each strength, divided by the mean length of a value.
+        sizes: the norm of the state after the last token at each strength, divided by the mean norm of the values.
         eigenvalues: the lowest eigenvalue of a token's update of the state at each strength.
         exact: whether the setting ``keys`` is "exact", so that the strengths are rates η.
     """
@@ -315,7 +315,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     Args:
         strength: β, or the rate η.
         eigenvalues: the eigenvalue of each token's update of the state.
-        sizes: the norm of the state after each token, divided by the mean length of a value.
+        sizes: the norm of the state after each token, divided by the mean norm of the values.
         exact: whether the setting ``keys`` is "exact", so that the strength is the rate η.
     """
     values = {

@@ -94,10 +94,10 @@ def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
 
 
 def numbers(rows: Sequence[ShareRow]) -> Numbers:
-    """Return the exponent p of the early tokens' share ~ n^(-p), this share at the full length, and ``kept``.
+    """Return the exponent p of the early tokens' share of the weight ~ n^(-p), and this share at the full length.
 
-    The exponents and shares are those of linear attention and softmax, and ``kept`` is that with decay. All shares are
-    medians over heads.
+    Both are medians over heads, for softmax and for linear attention without decay. ``kept`` is the median percentage
+    of the heaviest quarter of keys that decay leaves in this quarter.
     """
     lengths = sorted({row.n for row in rows})
 

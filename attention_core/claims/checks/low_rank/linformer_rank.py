@@ -53,7 +53,7 @@ def measure(inputs: ExperimentInput) -> Iterator[RankRow]:
 
 
 def numbers(rows: Sequence[RankRow]) -> Numbers:
-    """Return the medians over heads at the longest length, and the exponent of Linformer's error in n."""
+    """Return the median errors over heads at the longest length, and p in Linformer's median error ~ n^p."""
 
     def median_error(matrix: str, n: int) -> float:
         return median(values(rows, "error", matrix=matrix, n=n))

@@ -1,7 +1,7 @@
 """Claim: a language model still predicts text well if queries attend only to a window and the first four tokens.
 
-The first four tokens are called sinks. The baseline is the unchanged model. For every prediction, it reads as
-many of the latest tokens as the window and the sinks have together, without a cache.
+The first four tokens are called sinks. The baseline is the unchanged model, limited to as many of the latest tokens as
+the window and four sinks hold. The baseline reads these tokens again for every prediction, without a cache.
 """
 
 from collections.abc import Iterator, Sequence
