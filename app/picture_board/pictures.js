@@ -74,25 +74,16 @@ export class PictureBoard {
     this.panels = parts.map((part) => this.unpack(part, figureByKey.get(part.header.key) ?? this.build()));
     this.arrange();
     for (const tile of this.panels) this.fill(tile);
-    this.rank();
     this.knobs.acknowledge(header.last_turn);
     this.knobs.markOutdated();
     this.layout();
     if (this.settings) this.paintAttention();
   }
 
-  /** Put the images into the order of the message, unless a slider is being dragged; a focused slider keeps the focus. */
+  /** Put the images into the order of the message. If it is unchanged, they stay, and a focused slider keeps the focus. */
   arrange() {
-    if (this.knobs.dragging) {
-      const order = new Map([...this.grid.children].map((figure, i) => [figure, i]));
-      this.panels.sort((a, b) => (order.get(a.figure) ?? Infinity) - (order.get(b.figure) ?? Infinity));
-    }
     const figures = this.panels.map(({ figure }) => figure);
-    if (figures.length === this.grid.children.length && figures.every((figure, i) => figure === this.grid.children[i])) return;
-    const root = /** @type {Document | ShadowRoot} */ (this.grid.getRootNode());
-    const focused = root.activeElement;
-    this.grid.replaceChildren(...figures);
-    if (focused instanceof HTMLElement && this.grid.contains(focused)) focused.focus({ preventScroll: true });
+    if (figures.length !== this.grid.children.length || figures.some((figure, i) => figure !== this.grid.children[i])) this.grid.replaceChildren(...figures);
   }
 
   /**
@@ -105,7 +96,6 @@ export class PictureBoard {
     if (index >= 0) {
       this.panels[index] = this.unpack(received, this.panels[index].figure);
       this.fill(this.panels[index]);
-      this.rank();
       this.paintAttention();
     }
     this.knobs.acknowledge(lastTurn);
@@ -120,7 +110,6 @@ export class PictureBoard {
     const { image, errors, error } = settings.texts;
     [image, errors].forEach((text, i) => (this.modes[i].textContent = text));
     this.modes[1].title = error;
-    if (this.header) this.rank();
     this.showErrors(this.showsErrors);
   }
 
@@ -139,7 +128,7 @@ export class PictureBoard {
   /** Create the elements of one image. */
   build() {
     const opener = make("button", { type: "button", class: "open" }, settingsIcon());
-    const texts = ["rank", "title", "number"].map((name) => make("span", { class: name }));
+    const texts = ["title", "number"].map((name) => make("span", { class: name }));
     const [pixels, map] = ["pixels", "map"].map((name) => make("canvas", { class: name }));
     const image = make("div", { class: "image" }, pixels, map, make("i"));
     const below = make("div", { class: "below" }, make("div", { class: "costs" }, make("span", { class: "note" }), opener), this.knobs.build());
@@ -176,14 +165,14 @@ export class PictureBoard {
     title.toggleAttribute("data-opens", tile.settings_label !== "");
     opener.hidden = !tile.settings_label;
     opener.title = opener.ariaLabel = tile.settings_label;
-    findElement(figure, ".number").dataset.tone = tile.tone;
-    findElement(figure, ".number").title = tile.details;
+    const number = findElement(figure, ".number");
+    number.textContent = tile.number;
+    number.title = tile.details;
     const image = /** @type {HTMLCanvasElement} */ (figure.querySelector("canvas"));
     if (error && this.showsErrors) paint(image, side, (i) => [Math.min(255, 255 - error[i] / 2), 255 - error[i], 255 - error[i]]);
     else paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
     this.modes[0].parentElement?.toggleAttribute("hidden", !this.panels.some((each) => each.error));
     this.knobs.update(findElement(figure, ".knob"), tile);
-    findElement(figure, ".note").textContent = tile.note;
   }
 
   /** Give all images the largest size that fits. */
@@ -203,17 +192,6 @@ export class PictureBoard {
     this.grid.style.setProperty("--gap", `${(boardWidth - columns * side) / Math.max(1, columns - 1)}px`);
   }
 
-  /** Number the images by their score, best first; equal ones have the same rank. */
-  rank() {
-    const scores = this.panels.flatMap(({ score }) => score ?? []);
-    for (const { figure, score } of this.panels) {
-      const rank = score === null ? "" : String(1 + scores.filter((other) => other > score).length);
-      const label = findElement(figure, ".rank");
-      label.textContent = rank;
-      label.title = rank && this.settings ? fill(this.settings.texts.rank, { rank, count: String(scores.length) }) : "";
-    }
-  }
-
   /** Show the attention of the pixel under the pointer, else of the pinned pixel, else the mean if it was sent. */
   paintAttention() {
     const { texts } = this.settings;
@@ -227,16 +205,16 @@ export class PictureBoard {
     const touch = matchMedia("(hover: none)").matches;
     this.legend.textContent = this.showsErrors ? texts.error : `${texts.legend} ${touch ? texts.touch_hint : texts.hint}`;
     this.readout.textContent = hasPixel ? fill(texts.at, { row: String(row + 1), column: String(column + 1) }) : "";
-    for (const { figure, peaks, levels, number } of this.panels) {
+    for (const { figure, peaks, levels, note } of this.panels) {
       const mark = findElement(figure, ".image i");
       mark.hidden = !hasPixel;
       figure.toggleAttribute("data-map", peaks !== null && mapIndex < peaks.length);
-      findElement(figure, ".number").textContent = number;
+      findElement(figure, ".note").textContent = note;
       mark.style.left = `${(100 * column) / side}%`;
       mark.style.top = `${(100 * row) / side}%`;
       mark.style.width = mark.style.height = `${100 / side}%`;
       if (!levels || !peaks || mapIndex >= peaks.length) continue;
-      if (hasPixel) findElement(figure, ".number").textContent = fill(texts.largest, { most: `${formatNumber(100 * peaks[mapIndex], 2)}%` });
+      if (hasPixel) findElement(figure, ".note").textContent = fill(texts.largest, { most: `${formatNumber(100 * peaks[mapIndex], 2)}%` });
       const mapLevels = levels.subarray(mapIndex * cells * cells, (mapIndex + 1) * cells * cells);
       paint(figure.querySelectorAll("canvas")[1], cells, (i) => [...(mapLevels[i] < 0 ? COOL : WARM), 255 * Math.sqrt(Math.abs(mapLevels[i]) / LEVELS)]);
     }

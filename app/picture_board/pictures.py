@@ -19,10 +19,8 @@ from app.words.i18n import _
 from attention_core.analysis.denoised_image import AttentionMaps
 
 _PICTURES = receiver("attention_lab_pictures", PANELS, Path(__file__).parent / "pictures.css")
-_TEXTS = ("key", "title", "number", "details", "tone", "note", "tooltip", "settings_label")
+_TEXTS = ("key", "title", "number", "details", "note", "tooltip", "settings_label")
 """The attributes of a tile (an image with its controls) that are sent unchanged."""
-_HIGHEST = 1e6
-"""The largest score that is sent; it replaces infinity, which JSON does not have."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,13 +33,11 @@ class Tile:
         image: the pixels, ``[side, side, channels]`` from 0 to 1; other values are clipped.
         number: the number next to its name.
         details: its numbers in words, for the tooltip.
-        tone: whether the number is better than that of a baseline: "better", "worse" or "".
         error: mean absolute error of each pixel, ``[side, side]``; None for no error map.
         maps: the image's attention maps; None for no maps. If they include a mean, the mean is shown until the
             pointer is on a pixel.
         knob: the setting on its slider; None for no slider.
         note: a text below the image and its slider.
-        score: the number by which the images are ranked, highest first; None for an image without a rank.
         tooltip: the tooltip of the name; empty for the name itself.
         settings_label: the name of the button next to the name that opens the variant's settings; empty for no button.
     """
@@ -51,12 +47,10 @@ class Tile:
     image: np.ndarray
     number: str = ""
     details: str = ""
-    tone: str = ""
     error: np.ndarray | None = None
     maps: AttentionMaps | None = None
     knob: Knob | None = None
     note: str = ""
-    score: float | None = None
     tooltip: str = ""
     settings_label: str = ""
 
@@ -68,7 +62,6 @@ def picture_board(
     cell: int,
     pinned: int | None,
     full_error: float,
-    rank: str,
     legend: str,
     file_name: str,
     on_pin: Callable[[int | None], None],
@@ -84,7 +77,6 @@ def picture_board(
         cell: side in pixels of one cell of an attention map, which may cover several pixels.
         pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
         full_error: the error that is drawn in the darkest colour.
-        rank: sentence about the rank of an image; the browser fills in ``{rank}`` and ``{count}``.
         legend: what the colours or the tokens are.
         file_name: the name of a downloaded picture of the board, without extension.
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
@@ -109,11 +101,7 @@ def picture_board(
         "cell": cell,
         "last_turn": last_turn(key),
     }
-    settings = {
-        "pinned": pinned,
-        "texts": {**_texts(cell, full_error), "rank": rank, "legend": legend},
-        "file_name": file_name,
-    }
+    settings = {"pinned": pinned, "texts": {**_texts(cell, full_error), "legend": legend}, "file_name": file_name}
     events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
     mount(encode(header), key=key, events=events, settings=settings, panels=messages, receiver=_PICTURES)
     send_dragged_panel(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
@@ -125,7 +113,6 @@ def _pack(tile: Tile, full_error: float) -> bytes:
         "kind": "part",
         **{name: getattr(tile, name) for name in _TEXTS},
         "knob": tile.knob and asdict(tile.knob),
-        "score": None if tile.score is None else min(tile.score, _HIGHEST),
         "has_error": tile.error is not None,
         "maps": 0 if tile.maps is None else len(tile.maps.peaks),
     }
@@ -157,9 +144,7 @@ def _texts(cell: int, full_error: float) -> dict[str, str]:
         )
         + (" " + _("Each cell of the map covers {cell} × {cell} pixels.", cell=cell) if cell > 1 else ""),
         "largest": _("max {most}"),
-        "error": _(
-            "Error of each pixel, darkest at {most} or more (colours range from 0 to 1).", most=f"{full_error:g}"
-        ),
+        "error": _("Darker: larger error (white: 0, darkest: {most} or more).", most=f"{full_error:g}"),
         "image": _("Image"),
         "errors": _("Error"),
         "download": _("Save these images as PNG"),

@@ -6,10 +6,8 @@ export interface SentTile extends Header<"part"> {
   title: string;
   number: string;
   details: string;
-  tone: "better" | "worse" | "";
   knob: SentKnob | null;
   note: string; // below the image and its slider
-  score: number | null; // by which the images are ranked, highest first
   tooltip: string; // the tooltip of the title
   settings_label: string; // name of the button that opens the settings; empty for no button
   has_error: boolean;
@@ -26,7 +24,7 @@ export interface PicturesHeader extends Header<"pictures"> {
 
 /** Sentences; the parts in braces are filled in. */
 export type PicturesTexts = Record<
-  "hint" | "touch_hint" | "at" | "largest" | "error" | "errors" | "image" | "rank" | "legend" | "download" | "help",
+  "hint" | "touch_hint" | "at" | "largest" | "error" | "errors" | "image" | "legend" | "download" | "help",
   string
 >;
 

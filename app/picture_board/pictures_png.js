@@ -29,11 +29,11 @@ export function picturesPng({ root, grid, panels }) {
   const pen = new CanvasPen(context, 2, theme.font);
   pen.rect(0, 0, width, height, theme.background);
   context.imageSmoothingEnabled = false;
-  panels.forEach(({ figure, knob, note }, i) => {
+  panels.forEach(({ figure, knob }, i) => {
     const [left, top] = [SAVED_GAP + (i % columns) * (SAVED_SIDE + SAVED_GAP), SAVED_GAP + Math.floor(i / columns) * tileHeight];
-    const [rank, title, number] = [".rank", ".title", ".number"].map((name) => figure.querySelector(name)?.textContent ?? "");
+    const [title, number, note] = [".title", ".number", ".note"].map((name) => figure.querySelector(name)?.textContent ?? "");
     const room = SAVED_SIDE - pen.measure(number, 14, 600) - 8;
-    pen.text(truncate(pen, [rank, title].filter(Boolean).join(" · "), room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
+    pen.text(truncate(pen, title, room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
     pen.text(number, left + SAVED_SIDE, top + 10, { size: 14, weight: 600, colour: theme.text, align: "right" });
     drawImage(pen, figure, left, top + NAME_LINE);
     const below = top + NAME_LINE + SAVED_SIDE + 6;

@@ -8,16 +8,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from torch.nn.functional import elu
+
 from attention_core import registry
 from attention_core.analysis.denoised_image import denoise, mean_image
 from attention_core.attention import Attention
 from attention_core.errors import InputError
 from attention_core.inputs.image_source import ImageSource
+from attention_core.inputs.record import QKV
 from attention_core.metrics.image_quality import psnr
 from attention_core.variant import Value
 
 BUDGET_STEPS = 8
 """Maximum number of measured values of a budget."""
+MIN_PATCH_SHARE = 0.1
+"""Part of a query's weights below which they hardly depend on the query's patch."""
 WITH_COLUMNS = ("local", "atrous", "sparse", "longformer")
 """Keys of the variants with a setting for the number of columns of an image."""
 
@@ -73,6 +78,17 @@ def run(task: DenoisingTask) -> tuple[DenoisingRow, ...]:
         seconds=result.seconds,
     )
     return (row,)
+
+
+def dark_share(qkv: QKV) -> float:
+    """Return the share of an image's queries whose weights hardly depend on their patch with the features elu + 1.
+
+    These queries are dark: all numbers of their patches are far below the mean, so that elu + 1 is almost 0.
+    """
+    queries, keys = elu(qkv.q[0]) + 1, (elu(qkv.k[0]) + 1).sum(0)
+    # The last number of a query is a constant; the others are those of its patch.
+    of_patch = queries[:, :-1] @ keys[:-1] / (queries @ keys)
+    return (of_patch < MIN_PATCH_SHARE).float().mean().item()
 
 
 def tasks(source: ImageSource, words: Sequence[str]) -> list[DenoisingTask]:

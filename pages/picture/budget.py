@@ -25,12 +25,12 @@ MAX_COST = 110.0
 """Largest cost in per cent of softmax's that is shown at first."""
 
 
-def settings(images: Images) -> dict[str, tuple[float, float]]:
-    """Return the PSNR and the relative cost of each budget of the variants but softmax, by its name in a sentence."""
+def settings(images: Images) -> dict[ac.Attention, tuple[float, float]]:
+    """Return the PSNR and the relative cost of each budget of the variants but softmax."""
     source = images.source
     qkv = cached.record(source, source.size**2)
     return {
-        _sentence_name(each): (cached.denoised(source, each).psnr, cost_share(each, qkv))
+        each: (cached.denoised(source, each).psnr, cost_share(each, qkv))
         for attention in images.variants
         if attention.key != REFERENCE
         for each in budgets(attention, source.size**2)
@@ -42,7 +42,8 @@ def show(images: Images) -> None:
     if math.isinf(images.noisy.psnr):
         st.markdown(_("This chart needs an image with noise."))
         return
-    measured, softmax = settings(images), images.softmax.psnr
+    measured = {sentence_name(each): values for each, values in settings(images).items()}
+    softmax = images.softmax.psnr
     best = ""
     if improves(softmax, images.noisy.psnr):
         best = budget_words.cheapest_setting(measured, softmax)
@@ -71,11 +72,12 @@ def show(images: Images) -> None:
         paragraph(
             _("Each point is one setting of a variant."),
             _("The star is the cheapest setting that reaches softmax's PSNR.") if best else "",
+            budget_words.top_k_cost() if any(each.key == "topk" for each in images.variants) else "",
         )
     )
 
 
-def _sentence_name(attention: ac.Attention) -> str:
+def sentence_name(attention: ac.Attention) -> str:
     """Return the name of a variant with its budget, in words; for a square window, the name already has the size."""
     setting = "" if image_columns(attention) else _setting(attention)
     return in_words(f"{name(attention)} · {setting}") if setting else name(attention)
@@ -85,7 +87,7 @@ def _line(images: Images, attention: ac.Attention, best: str) -> Curve:
     """Return the curve of a variant, with a star at the setting whose name is ``best``."""
     qkv = cached.record(images.source, images.source.size**2)
     attentions = list(budgets(attention, images.source.size**2))
-    names, texts = [_sentence_name(each) for each in attentions], [_setting(each) for each in attentions]
+    names, texts = [sentence_name(each) for each in attentions], [_setting(each) for each in attentions]
     costs = [cost_share(each, qkv) for each in attentions]
     psnrs = [cached.denoised(images.source, each).psnr for each in attentions]
     notes = (

@@ -18,6 +18,31 @@ def cheapest_setting(settings: Mapping[str, tuple[float, float]], softmax: float
     return min(costs, key=costs.__getitem__, default="")
 
 
+def top_k_cost() -> str:
+    """Return why the cost of top-k hardly depends on k, for values as long as keys."""
+    return _("Top-k computes all scores before it drops any, so it costs at least half as much as softmax.")
+
+
+def other_setting(name: str, psnr: float, shown: float) -> str:
+    """Return whether a setting that is not shown comes closer to the original than all images that are shown.
+
+    Args:
+        name: the best setting tried.
+        psnr: PSNR of its image.
+        shown: the highest PSNR of the images on the board, including the noisy one.
+    """
+    if not improves(psnr, shown):
+        return _("No other setting tried comes closer.")
+    return _("**Another setting comes closer: {name} ({psnr:.1f} dB).**", name=name, psnr=psnr)
+
+
+def without_small_weights(psnr: float, softmax: float) -> str:
+    """Return what top-k shows about softmax's small weights if its best PSNR is higher than softmax's."""
+    if not improves(psnr, softmax):
+        return ""
+    return _("**Top-k** is softmax without each query's smallest weights, so these weights make softmax's image worse.")
+
+
 def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, noisy: float) -> str:
     """Return which cheaper setting reaches softmax's PSNR or comes closest to it; empty without a cheaper setting.
 

@@ -12,12 +12,13 @@ from app.jobs import cached
 from app.picture_board import Tile
 from app.state.session import REFERENCE
 from app.words.finding import Lines
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from attention_core.analysis.denoised_image import DenoisedImage
+from attention_core.experiments.denoising import dark_share, image_columns
 from attention_core.experiments.performer_error import effective_features
 from attention_core.inputs import QKV
 from attention_core.inputs.image_source import ImageSource
-from pages.picture import budget, numbers, words
+from pages.picture import budget, budget_words, numbers, words
 from pages.picture.photo import Images
 from pages.picture.subject import Subject, cost_share, cost_text, name
 
@@ -47,10 +48,9 @@ def subject(images: Images) -> Subject:
         side=images.source.size,
         variants=tuple(images.variants),
         tiles=tiles,
-        draw=partial(_tile_values, images.source, words.baseline(noisy.psnr, images.blur.psnr)),
-        rank=_("Rank {rank} of {count} by PSNR"),
+        draw=partial(_tile_values, images.source),
         findings=_findings(images),
-        units=words.units(noisy.psnr, images.blur.psnr),
+        units=words.units(),
         legend=words.legend(images.source.patch),
         views={
             "budget": partial(budget.show, images),
@@ -68,9 +68,30 @@ def _findings(images: Images) -> Lines:
     qkv = cached.record(images.source, images.source.size**2)
     costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
     causes = _causes(mean_like, images.source, qkv)
+    shown = max(image.psnr for image in (images.noisy, *titles.values()))
+    tried = {each: psnr for each, (psnr, _cost) in budget.settings(images).items()}
+    best = max(tried, key=tried.__getitem__, default=None)
+    other = budget_words.other_setting(budget.sentence_name(best), tried[best], shown) if best else ""
     self_weight = cached.attention_maps(images.source, ac.get(REFERENCE)).largest / qkv.n
     failure = words.small_strength(images.source.strength, self_weight)
-    return words.findings(titles, images.noisy.psnr, images.softmax.psnr, costs, causes, failure)
+    notes = paragraph(
+        budget_words.without_small_weights(tried[best], images.softmax.psnr) if best and best.key == "topk" else "",
+        *(words.stripes(name(each), stride) for each in images.variants if (stride := _column_stride(each, images))),
+        *(words.islands(name(each)) for each in mean_like if _has_islands(each, qkv)),
+    )
+    return words.findings(titles, images.noisy.psnr, images.softmax.psnr, costs, causes, failure, other, notes)
+
+
+def _column_stride(attention: ac.Attention, images: Images) -> int:
+    """Return the stride of atrous attention if each query attends to whole columns of the image; otherwise 0."""
+    stride = getattr(attention.params, "stride", 1) if attention.key == "atrous" and not image_columns(attention) else 1
+    return stride if 1 < stride < images.source.size and images.source.size % stride == 0 else 0
+
+
+def _has_islands(attention: ac.Attention, qkv: QKV) -> bool:
+    """Return whether linear attention gives some pixels, but not most, the same colour because they are dark."""
+    is_elu = attention.key == "linear" and getattr(attention.params, "feature_map", "") == "elu+1"
+    return is_elu and words.are_islands(dark_share(qkv))
 
 
 def _causes(attentions: Sequence[ac.Attention], source: ImageSource, qkv: QKV) -> dict[str, str]:
@@ -94,14 +115,12 @@ def _explain(images: Images) -> None:
     st.markdown(words.definition(images.source.patch, images.source.size**2))
 
 
-def _tile_values(source: ImageSource, baseline: float, attention: ac.Attention) -> Mapping[str, Any]:
-    """Return what the tile of a variant shows; ``baseline`` is the PSNR that its image should exceed."""
+def _tile_values(source: ImageSource, attention: ac.Attention) -> Mapping[str, Any]:
+    """Return what the tile of a variant shows."""
     image = cached.denoised(source, attention)
     return {
         "number": _decibel(image.psnr),
-        "score": image.psnr,
         "details": _details(image),
-        "tone": "" if math.isinf(baseline) else "better" if words.improves(image.psnr, baseline) else "worse",
         "image": image.image,
         "error": image.error,
         "maps": cached.attention_maps(source, attention),

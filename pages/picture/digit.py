@@ -36,14 +36,11 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
     pixels = _pixels(source)
     compared = {each: _compared(source, head, each) for each in shown_variants(len(pixels))}
     ranked = {each: error for each, result in compared.items() if (error := _ranked_error(each, result)) is not None}
-    # Softmax, the reference, is first. The others follow by their error; variants without an error are last.
-    order = dict.fromkeys(compared, math.inf) | ranked | {ac.get(REFERENCE): -1.0}
     return Subject(
         side=len(pixels),
-        variants=sorted(compared, key=order.__getitem__),
+        variants=tuple(compared),
         tiles=[Tile(key="original", title=_("Digit {digit}", digit=digit), image=pixels)],
         draw=partial(_tile_values, source, head),
-        rank=_("Rank {rank} of {count} by output error"),
         findings=digit_words.error_ranking(
             {name(each): error for each, error in ranked.items()},
             next(iter(compared.values())).uniform_error,
@@ -83,11 +80,9 @@ def _tile_values(source: TrainedSource, head: int | None, attention: ac.Attentio
     tile = {"image": _pixels(source), "maps": maps_with_mean(compared.weights), "note": note}
     if attention.word == REFERENCE:
         return {**tile, "number": _("reference")}
-    error = _ranked_error(attention, compared)
     return {
         **tile,
         "number": _("error {error}", error=percent(compared.output_error)),
-        "score": None if error is None else -error,
         "details": digit_words.digit_details(name(attention), reference_name(attention), compared.output_error),
     }
 

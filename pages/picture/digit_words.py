@@ -51,7 +51,7 @@ def digit_legend() -> str:
 def digit_units(*, averaged: bool) -> str:
     """Return how the numbers of a digit are computed; ``averaged`` if several heads are shown together."""
     return paragraph(
-        _("Ranked by output error: 100% is an error as large as softmax's output. Each map has its own scale."),
+        _("An output error of 100% is as large as softmax's output. Each map has its own scale."),
         words.cost_unit(),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )

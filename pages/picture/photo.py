@@ -18,7 +18,7 @@ class Images:
 
     Attributes:
         source: the noisy image.
-        variants: the image that each variant returns, in the order of their PSNR, best first.
+        variants: the image that each variant returns.
         noisy: the noisy image.
         mean: the mean image.
         blur: the image in which every pixel is the mean of 3 x 3 pixels of the noisy image.
@@ -42,7 +42,6 @@ def compute_images(source: ImageSource) -> Images:
     """Compute the images of all chosen variants."""
     clean, noisy = source.clean(), source.noisy()
     mean = mean_image(noisy)
-    images = {each: cached.denoised(source, each) for each in shown_variants(source.size)}
-    variants = dict(sorted(images.items(), key=lambda each: -each[1].psnr))
+    variants = {each: cached.denoised(source, each) for each in shown_variants(source.size)}
     noisy_image, mean_image_, blur = (assess(image, clean, mean) for image in (noisy, mean, box_blur(noisy)))
     return Images(source, variants, noisy_image, mean_image_, blur, clean.float().numpy())

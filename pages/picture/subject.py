@@ -34,13 +34,12 @@ class Subject:
 
     Attributes:
         side: side of the image in pixels.
-        variants: the variants, best first.
+        variants: the variants.
         tiles: the tiles before those of the variants.
         draw: returns the attributes of a variant's tile by their names in ``Tile``. It stays in the session while the
             page is open, so it contains settings instead of images.
-        rank: sentence about the rank of an image, in which the browser fills in ``{rank}`` and ``{count}``.
         findings: the findings about the images.
-        units: what the ranks and numbers on the board are, and how they are computed.
+        units: what the numbers on the board are, and how they are computed.
         legend: what the colours on the board are; may be empty.
         views: functions that draw the views below the board, by the views' names.
     """
@@ -49,7 +48,6 @@ class Subject:
     variants: Sequence[ac.Attention]
     tiles: Sequence[Tile]
     draw: TileValues
-    rank: str
     findings: Lines
     units: str
     legend: str = ""
@@ -117,7 +115,6 @@ def show(subject: Subject) -> None:
         cell=cell_side(subject.side),
         pinned=PictureOptions.pixel.value,
         full_error=FULL_ERROR,
-        rank=subject.rank,
         legend=subject.legend,
         file_name="picture",
         on_pin=PictureOptions.pixel.set,

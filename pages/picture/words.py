@@ -14,6 +14,8 @@ MAX_EVEN_WEIGHT = 1.5
 """Largest weight, divided by the weight of uniform attention, below which the weights hardly differ."""
 MIN_SELF_WEIGHT = 0.9
 """Share of a pixel's weight on itself from which softmax hardly changes the image."""
+MIN_ISLANDS = 0.01
+"""Share of the pixels from which pixels with the same colour are visible as islands."""
 MAX_FEATURES = 1.5
 """Effective number of random features below which all queries have almost the same weights."""
 
@@ -25,6 +27,8 @@ def findings(
     costs: Mapping[str, float],
     causes: Mapping[str, str] | None = None,
     failure: str = "",
+    other: str = "",
+    notes: str = "",
 ) -> Lines:
     """Return which image is the best, and which variants return the mean of all pixels, and why.
 
@@ -36,9 +40,11 @@ def findings(
         causes: sentences that say why all queries of a variant have similar weights, by the names of the variants
             that return almost the mean. Several variants can have the same sentence.
         failure: why softmax does not remove noise; used if it does not although there is noise, and may be empty.
+        other: sentence about the best setting that is not shown, if there is noise.
+        notes: sentences about the look of single images.
     """
     best = Finding(
-        _best_variants(images, noisy, softmax, costs),
+        paragraph(_best_variants(images, noisy, softmax, costs), other if math.isfinite(noisy) else ""),
         failure if math.isfinite(noisy) and not improves(softmax, noisy) else "",
     )
     grey = [name for name, each in images.items() if is_almost_mean(each)]
@@ -49,7 +55,7 @@ def findings(
         names=enumeration(grey),
     )
     reasons = paragraph(*dict.fromkeys((causes or {}).values()))
-    return [[best, Finding(almost_mean, reasons)] if grey else [best]]
+    return [[best], [Finding(almost_mean if grey else "", paragraph(reasons, notes))]]
 
 
 def even_weights(largest: Mapping[str, float], softmax: float) -> str:
@@ -61,12 +67,12 @@ def even_weights(largest: Mapping[str, float], softmax: float) -> str:
     """
     text = (
         N_(
-            "With {names}, every query weights all pixels almost equally: the largest weight is typically at most "
+            "With {names}, every query weights all pixels almost equally: the median of the largest weight is "
             "{largest} times the average weight."
         )
         if is_even(softmax)
         else N_(
-            "With {names}, every query weights all pixels almost equally: the largest weight is typically at most "
+            "With {names}, every query weights all pixels almost equally: the median of the largest weight is "
             "{largest} times the average weight (softmax: {softmax} times)."
         )
     )
@@ -87,10 +93,11 @@ def _best_variants(
             highest = max(round(image.psnr, 1) for image in images.values())
             names = [name for name, image in images.items() if round(image.psnr, 1) == highest]
             return _n(
-                "**{names}'s image is closest to the original (highest PSNR).**",
-                "**The images of {names} are closest to the original (highest PSNR).**",
+                "**At these settings, {names}'s image is closest to the original ({psnr:.1f} dB).**",
+                "**At these settings, the images of {names} are closest to the original ({psnr:.1f} dB).**",
                 n=len(names),
                 names=enumeration(names),
+                psnr=highest,
             )
         only = _("**At these settings, only softmax brings the image closer to the original.**") if costs else ""
         return paragraph(_("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields), only)
@@ -157,20 +164,33 @@ def is_even(largest: float) -> bool:
     return largest < MAX_EVEN_WEIGHT
 
 
-def baseline(noisy: float, blur: float) -> float:
-    """Return the PSNR that a variant should exceed: that of the noisy image or of a blur, if the blur is better."""
-    return max(noisy, blur)
+def are_islands(share: float) -> bool:
+    """Return whether the given share of the pixels differs visibly from the others."""
+    return MIN_ISLANDS <= share < 0.5
 
 
-def units(noisy: float, blur: float) -> str:
-    """Return the note that explains the arrows and the costs on the board; arguments as in ``baseline``."""
-    if math.isinf(noisy):
-        marks = N_("dB: peak signal-to-noise ratio (PSNR), higher is closer to the original.")
-    elif blur > noisy:
-        marks = N_("▲ higher PSNR than a blur of 3 × 3 pixels ({psnr:.1f} dB), ▼ not higher.")
-    else:
-        marks = N_("▲ higher PSNR than the noisy image, ▼ not higher.")
-    return paragraph(_(marks, psnr=blur), cost_unit())
+def islands(name: str) -> str:
+    """Return why linear attention gives the same colour to dark pixels, which differs from that of the others."""
+    return _(
+        "In **{name}**'s image, the islands of another tone are dark pixels: the function elu + 1 maps the negative "
+        "numbers of their queries to almost 0.",
+        name=name,
+    )
+
+
+def stripes(name: str, stride: int) -> str:
+    """Return why atrous attention can leave vertical stripes if its stride divides the width of the image."""
+    return _(
+        "With **{name}** and stride {stride}, each query averages only columns that are {stride} pixels apart, which "
+        "can leave vertical stripes.",
+        name=name,
+        stride=stride,
+    )
+
+
+def units() -> str:
+    """Return the note that explains the numbers on the board."""
+    return paragraph(_("dB: peak signal-to-noise ratio (PSNR), higher is closer to the original."), cost_unit())
 
 
 def legend(patch: int) -> str:
@@ -184,7 +204,7 @@ def legend(patch: int) -> str:
 
 def cost_unit() -> str:
     """Return what the costs on the board are."""
-    return _("Cost: multiply-adds, softmax = 100%.")
+    return _("Cost: multiply-adds relative to softmax, including scores that are computed and then dropped.")
 
 
 def definition(patch: int, pixels: int) -> str:
@@ -234,10 +254,7 @@ def metrics() -> str:
             "without noise, where black is 0 and white is 1."
         ),
         _("**SSIM** is the structural similarity, which is 1 for identical images."),
-        _(
-            "The **cost** counts multiply-adds for values as long as keys, including scores that are computed and then "
-            "dropped."
-        ),
+        _("The **cost** is computed for values as long as keys."),
     )
 
 

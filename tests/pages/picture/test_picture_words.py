@@ -26,7 +26,7 @@ def headline(found, noisy, softmax, causes=None, costs=None, **more):
     return paragraph(text_above(lines).replace("  \n", " "), text_below(lines))
 
 
-SOFTMAX = "**Softmax's image is closest to the original (highest PSNR).**"
+SOFTMAX = "**At these settings, Softmax's image is closest to the original (25.2 dB).**"
 WITH_PSNR = "**Softmax removes noise (PSNR 20.0 → 25.2 dB).**"
 
 
@@ -36,12 +36,12 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     linear = words.even_weights({"Linear": 1.12}, 84.25)
     performer = words.few_features("Performer", 1.04, 64)
     assert linear == (
-        "With **Linear**, every query weights all pixels almost equally: the largest weight is typically at most 1.1 "
+        "With **Linear**, every query weights all pixels almost equally: the median of the largest weight is 1.1 "
         "times the average weight (softmax: 84 times)."
     )
     assert words.even_weights({"Linear": 1.0, "Softmax": 1.1}, 1.1) == (
-        "With **Linear** and **Softmax**, every query weights all pixels almost equally: the largest weight is "
-        "typically at most 1.1 times the average weight."
+        "With **Linear** and **Softmax**, every query weights all pixels almost equally: the median of the "
+        "largest weight is 1.1 times the average weight."
     )
     assert headline(found, 20.0, 25.21, {"Linear": linear}) == (
         f"{SOFTMAX} **Linear returns an almost uniform image.** {linear}"
@@ -61,17 +61,28 @@ def test_the_reason_why_performer_returns_the_mean_is_given(effective, features,
     assert words.few_features("Performer", effective, features) == text
 
 
+@pytest.mark.parametrize(("share", "visible"), [(0.0, False), (0.01, True), (0.49, True), (0.5, False)])
+def test_islands_need_enough_pixels_and_must_be_the_minority(share, visible):
+    assert words.are_islands(share) == visible
+
+
 @pytest.mark.parametrize(
-    ("noisy", "blur", "psnr", "marks"),
+    ("psnr", "text"),
     [
-        (20.0, 22.54, 22.54, "▲ higher PSNR than a blur of 3 × 3 pixels (22.5 dB), ▼ not higher."),
-        (23.0, 23.0, 23.0, "▲ higher PSNR than the noisy image, ▼ not higher."),
-        (math.inf, 23.0, math.inf, "dB: peak signal-to-noise ratio (PSNR), higher is closer to the original."),
+        (25.16, "No other setting tried comes closer."),
+        (25.34, "**Another setting comes closer: Top-k with k = 252 (25.3 dB).**"),
     ],
 )
-def test_the_arrows_compare_an_image_with_the_noisy_one_or_its_blur(noisy, blur, psnr, marks):
-    assert words.baseline(noisy, blur) == psnr
-    assert words.units(noisy, blur).startswith(f"{marks} Cost: ")
+def test_a_setting_that_is_not_shown_is_named_only_if_it_comes_closer(psnr, text):
+    other = budget_words.other_setting("Top-k with k = 252", psnr, 25.21)
+    assert other == text
+    assert headline({"Softmax": image(25.21)}, 20.0, 25.21, other=other) == f"{WITH_PSNR} {text}"
+    assert text not in headline({"Softmax": image(25.21)}, math.inf, 25.21, other=other)
+
+
+@pytest.mark.parametrize(("psnr", "is_better"), [(25.24, False), (25.26, True)])
+def test_top_k_shows_that_small_weights_make_the_image_worse(psnr, is_better):
+    assert bool(budget_words.without_small_weights(psnr, 25.21)) == is_better
 
 
 @pytest.mark.parametrize(
@@ -95,8 +106,8 @@ def test_only_softmax_improves_the_image():
 @pytest.mark.parametrize(
     ("psnr", "softmax", "expected"),
     [
-        (25.3, 25.2, SOFTMAX.replace("Softmax", "A")),
-        (25.16, 25.2, "**The images of Softmax and A are closest to the original (highest PSNR).**"),
+        (25.3, 25.2, SOFTMAX.replace("Softmax", "A").replace("25.2", "25.3")),
+        (25.16, 25.2, "**At these settings, the images of Softmax and A are closest to the original (25.2 dB).**"),
         (25.1, 25.2, SOFTMAX),
         (21.0, 19.0, "**Softmax does not improve the image:** its PSNR is 19.0 dB, compared with 20.0 dB for "
         "the noisy image. **A reaches 21.0 dB at 12% of softmax's cost.**"),
