@@ -8,7 +8,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.picture import data_url
-from app.figures.theme import DARK, LIGHT, Colour, style
+from app.figures.theme import DARK, LIGHT, Colour
 from app.words.finding import Finding
 from app.words.i18n import N_, _
 from attention_core.experiments.learning import LearnRow, example_labels
@@ -31,14 +31,18 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     steps = sorted({each.row.step for each in matrices})
     results = outcomes(matrices)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container(width=420, gap=None):
+        with st.container(width=420):
             step = LearnOptions.checkpoint.draw_with_options(
                 steps, steps[-1], key=f"learn.checkpoint.{key}", widget=st.select_slider
             )
-            st.html(_rise_marks(results, steps))
         layers = range(matrices[0].spec.model.layers)
         layer = LearnOptions.layer.draw_with_options(
-            layers, layers[-1], key=f"learn.layer.{key}", widget=st.pills, width="content"
+            layers,
+            layers[-1],
+            key=f"learn.layer.{key}",
+            widget=st.pills,
+            width="content",
+            format_func=lambda i: str(i + 1),
         )
     current = [
         max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
@@ -48,15 +52,14 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     panels = (_panel(row, outcome, layer, step) for row, outcome in zip(current, results, strict=True))
     has_negative = any((row.matrices[layer] < 0).any() for row in current if row.matrices is not None)
     key_html = _key(matrices[0], step, seeds, has_negative=has_negative)
-    st.html(f'<div class="checkpoints">{key_html}{"".join(panels)}</div>')
     task = matrices[0].spec.model.task
-    if task_of(task).vectors:
-        return  # The tokens have no symbols.
-    symbols = attention_words.SYMBOLS.get(task)
-    text = N_("Sequence ({symbols}): {tokens}") if symbols else N_("Sequence: {tokens}")
-    tokens = f"`{' '.join(example_labels(matrices[0].spec))}`"
-    with st.container(key=f"learn.sequence.{key}"):
-        st.markdown(_(text, symbols=_(symbols) if symbols else "", tokens=tokens))
+    if not task_of(task).vectors:  # Vectors have no symbols.
+        symbols = attention_words.SYMBOLS.get(task)
+        text = N_("Sequence ({symbols}): {tokens}") if symbols else N_("Sequence: {tokens}")
+        tokens = f"`{' '.join(example_labels(matrices[0].spec))}`"
+        with st.container(key=f"learn.sequence.{key}"):
+            st.markdown(_(text, symbols=_(symbols) if symbols else "", tokens=tokens))
+    st.html(f'<div class="checkpoints">{key_html}{"".join(panels)}</div>')
 
 
 def finding(rows: Sequence[LearnRow], link: Callable[[int], str]) -> Finding | None:
@@ -77,22 +80,8 @@ def with_matrices(rows: Sequence[LearnRow]) -> list[LearnRow]:
     return [each for each in rows if each.matrices is not None and each.row.seed == rows[0].row.seed]
 
 
-def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
-    """Return triangles for the row below the step slider, as HTML; each marks a variant's largest rise of accuracy."""
-    marks = []
-    for outcome in results:
-        if outcome.largest_rise is None:
-            continue
-        text = f"{outcome.name}: {attention_words.rise_text(outcome)}"
-        offset = steps.index(outcome.largest_rise[1]) / max(1, len(steps) - 1)
-        marks.append(
-            f'<span style="left:{offset:.2%};color:{style(outcome.colour).colour}" title="{html.escape(text)}">▲</span>'
-        )
-    return f'<div class="rises" aria-hidden="true">{"".join(marks)}</div>'
-
-
 def _key(row: LearnRow, step: int, seeds: int, *, has_negative: bool) -> str:
-    """Return the step and the run, and what the triangles, axes, frames and colours mean, as HTML.
+    """Return the step and the run, and what the axes, frames and colours mean, as HTML.
 
     Args:
         row: one of the measurements.
@@ -102,7 +91,7 @@ def _key(row: LearnRow, step: int, seeds: int, *, has_negative: bool) -> str:
     """
     ramps = DARK if st.context.theme.type == "dark" else LIGHT
     run = _("step {step}, run 1 of {n}", step=step, n=seeds) if seeds > 1 else _("step {step}", step=step)
-    parts = [run, _("▲ largest rise of accuracy"), _("rows: queries, columns: keys")]
+    parts = [run, _("rows: queries, columns: keys")]
     if task_of(row.spec.model.task).causal:
         parts.append(f'<b class="masked"></b>{html.escape(_("masked"))}')
     if task_of(row.spec.model.task).shows_answers:
@@ -135,7 +124,7 @@ def _panel(row: LearnRow, outcome: Outcome, layer: int, step: int) -> str:
         frames = _frames(answer_places(row.spec), example_labels(row.spec))
     rise = ""
     if text := attention_words.rise_text(outcome):
-        rise = f'<br><span style="color:{style(outcome.colour).colour}">▲</span> {html.escape(text)}'
+        rise = f"<br>{html.escape(text)}"
     matrix = row.matrices[layer].astype("float32")
     n, causal = len(matrix), task_of(row.spec.model.task).causal
     mask = ac.from_word(row.row.variant).mask(n, causal=causal)

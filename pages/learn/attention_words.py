@@ -14,13 +14,13 @@ MOSTLY_SHARE = 0.5
 SYMBOLS = {"recall": N_("k: key, v: value, ·: blank")}
 """Meaning of the names of tokens, by task, if these names are abbreviations."""
 MOSTLY_SENTENCES = {
-    "recall": N_("After {step} steps, most weight of a repeated key is on its value in layer {layer} of {names}."),
+    "recall": N_("After {step} steps, a repeated key puts most weight on its value in layer {layer}: {names}."),
     "induction": N_(
-        "After {step} steps, most weight of a repeated symbol is on the symbol that followed it the first time, in "
-        "layer {layer} of {names} (an induction head)."
+        "After {step} steps, a repeated symbol puts most weight on the symbol that followed it the first time "
+        "(an induction head), in layer {layer}: {names}."
     ),
     "copying": N_(
-        "After {step} steps, most weight of a question mark is on the symbol to repeat, in layer {layer} of {names}."
+        "After {step} steps, a question mark puts most weight on the symbol to repeat in layer {layer}: {names}."
     ),
 }
 """For each task, the sentence about the variants whose queries attend mostly to their answers."""
@@ -41,16 +41,26 @@ def attention_headline(
     last = {outcome.name_in_sentence: _answer_weights(outcome.rows[-1]) for outcome in results}
     layer = max(range(len(next(iter(last.values())))), key=lambda i: max(own[i] for own in last.values()))
     order = sorted(last, key=lambda name: -last[name][layer])
-    most = enumeration(escape_markdown(name) for name in order if last[name][layer] >= MOSTLY_SHARE)
+    most = enumeration(
+        _("{name} ({result})", name=escape_markdown(name), result=percent(last[name][layer]))
+        for name in order
+        if last[name][layer] >= MOSTLY_SHARE
+    )
+    layers = results[0].rows[0].spec.model.layers
     step = max(outcome.rows[-1].row.step for outcome in results)
     mostly = (
-        _(MOSTLY_SENTENCES[results[0].rows[0].spec.model.task], names=most, layer=layer, step=step)
+        _(
+            MOSTLY_SENTENCES[results[0].rows[0].spec.model.task],
+            names=most,
+            layer=_("{layer} of {n}", layer=layer + 1, n=layers),
+            step=step,
+        )
         if most
         else _("No variant here attends mostly to the answer.")
     )
     has_negative = any(last[name][layer] < 0 for name in order)
     explanation = _("A negative weight (orange) subtracts the value.") if has_negative else ""
-    choose, address = _("Choose layer {layer}", layer=layer), link(layer)
+    choose, address = _("Choose layer {layer}", layer=layer + 1), link(layer)
     choose = f"[{choose}]({address})" if address else choose
     hint = _("{choose} to see these weights.", choose=choose) if layer != shown_layer else ""
     return Finding(f"**{paragraph(mostly, hint)}**", explanation)
@@ -71,8 +81,8 @@ def panel_caption(weight: float, *, name: str, share: str) -> str:
 
 
 def rise_text(outcome: Outcome) -> str:
-    """Return the phrase about the steps between which a variant's accuracy rises most; empty if it never rises."""
+    """Return the sentence about the steps between which a variant's accuracy rises most; empty if it never rises."""
     if outcome.largest_rise is None:
         return ""
     low, high = outcome.largest_rise
-    return _("from step {low} to {high}", low=low, high=high)
+    return _("largest rise: from step {low} to {high}", low=low, high=high)

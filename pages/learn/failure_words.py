@@ -47,8 +47,11 @@ def _hidden_note(outcome: Outcome) -> str:
     With several layers, tokens in between can pass hidden answers on.
     """
     spec = outcome.rows[0].spec
-    if guess_accuracy(outcome) is not None:
-        return _("It does about as well as a model that guesses these and knows all others.")
+    if (expected := guess_accuracy(outcome)) is not None:
+        return _(
+            "A model that guesses these and knows all others would get about as many right ({expected}).",
+            expected=percent(expected),
+        )
     if hidden_share(spec, layers=spec.model.layers) < hidden_share(spec) and outcome.accuracy > accuracy_with_guesses(
         spec
     ):

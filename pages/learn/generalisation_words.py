@@ -34,7 +34,7 @@ def task_text(task: LearningTask, view: str, positions: str, *, convolution: boo
         )
     elif task.key == "recall":
         title = _("{task}, {pairs}", task=title, pairs=_n("{n} pair", "{n} pairs", n=task.items))
-    if view == "longer":
+    if view in ("race", "longer"):
         note = _(POSITION_TEXTS[positions])
     parts = _("All models have a short convolution.") if convolution and view != "parts" else ""
     return _("**{task}.** {summary}", task=title, summary=paragraph(_(task.summary), note, parts))
@@ -93,7 +93,7 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int, counterpar
             _("Accuracy falls {losses}.", losses=enumeration(losses)) if losses else "",
         )
     others = [(name, percent(share)) for share, name in unable if (share, name) not in named]
-    return Finding(f"**{paragraph(_position_sentence(results, counterparts), text)}**", other_results(others))
+    return Finding(f"**{paragraph(text, _position_sentence(results, counterparts))}**", other_results(others))
 
 
 def _learned_sentence(able: Sequence[str], learned: int, values: Mapping[str, int]) -> str:

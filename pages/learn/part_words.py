@@ -1,12 +1,12 @@
 """Sentences of the Learn page about models with one part removed, such as the gate or the short convolution."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.words.finding import Finding
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from attention_core.experiments.learning import MEASURE_INTERVAL
 from attention_core.formatting import percent
-from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, PartOutcome
+from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome, PartOutcome
 
 PART_NAMES = {
     "convolution": N_("the short convolution"),
@@ -37,13 +37,12 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
             continue
         part, accuracy = min(outcome.ablated_accuracy.items(), key=lambda each: each[1])
         if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE and outcome.full.is_above(outcome.ablations[part]):
+            notes = clauses(_run_notes(outcome.ablations[part]))
             text = _(
-                N_("to {share} for {name} (still rising at step {step})")
-                if outcome.ablations[part].is_rising
-                else N_("to {share} for {name}"),
+                N_("to {share} for {name} ({notes})") if notes else N_("to {share} for {name}"),
                 name=escape_markdown(outcome.full.name_in_sentence),
                 share=percent(accuracy),
-                step=outcome.ablations[part].step,
+                notes=notes,
             )
             lost.setdefault(part, []).append((-loss, text))
         else:
@@ -74,32 +73,45 @@ def largest_losses(results: Sequence[PartOutcome]) -> Finding:
     return Finding(paragraph(text, _layer_sentence(results)), paragraph(steady, _other_effects(results)))
 
 
+def _run_notes(outcome: Outcome) -> Iterator[str]:
+    """Yield the range of the accuracies of several runs, and the note that the accuracy still rises."""
+    shares = [each.row.accuracy for each in outcome.rows if each.row.step == outcome.step]
+    if len(shares) > 1:
+        low, high = (percent(share) for share in (min(shares), max(shares)))
+        yield _("runs: {low} to {high}", low=low, high=high)
+    if outcome.is_rising:
+        yield _("still rising at step {step}", step=outcome.step)
+
+
 def _other_effects(results: Sequence[PartOutcome]) -> str:
     """Return the sentences about parts whose removal has a clear effect that the finding does not name.
 
     The effect is a loss of accuracy that is not the variant's largest loss, or another number of steps to learn the
     task. Steps are compared only if they differ by more than one measurement.
     """
-    texts = []
+    lower: dict[str, list[str]] = {}
+    later: dict[str, list[str]] = {}
     for each in results:
         accuracies, learned = each.ablated_accuracy, each.full.learned_at
         worst = min(accuracies.values(), default=0.0)
         for part, ablated in each.ablations.items():
-            values = {"part": _(PART_NAMES[part]), "name": f"**{escape_markdown(each.full.name_in_sentence)}**"}
+            name = f"**{escape_markdown(each.full.name_in_sentence)}**"
             if each.full.accuracy - ablated.accuracy > MAX_CLOSE and ablated.accuracy > worst:
-                texts.append(
-                    _("Without {part}, {name} gets only {share} right.", share=percent(ablated.accuracy), **values)
-                )
+                result = _("{name} ({result})", name=name, result=percent(ablated.accuracy))
+                lower.setdefault(part, []).append(result)
             elif learned and ablated.learned_at and abs(ablated.learned_at[0] - learned[0]) > MEASURE_INTERVAL:
-                texts.append(
-                    _(
-                        "Without {part}, {name} learns the task after {steps} steps instead of {own}.",
-                        steps=ablated.learned_at[0],
-                        own=learned[0],
-                        **values,
-                    )
-                )
-    return paragraph(*texts)
+                steps = _("{name} ({steps} instead of {own})", name=name, steps=ablated.learned_at[0], own=learned[0])
+                later.setdefault(part, []).append(steps)
+    return paragraph(
+        *(
+            _(text, part=_(PART_NAMES[part]), names=enumeration(names))
+            for text, effects in (
+                (N_("Without {part}, fewer answers are right: {names}."), lower),
+                (N_("Without {part}, another number of steps is needed: {names}."), later),
+            )
+            for part, names in effects.items()
+        )
+    )
 
 
 def _layer_sentence(results: Sequence[PartOutcome]) -> str:

@@ -81,7 +81,7 @@ def _draw_race(rows: Sequence[LearnRow], key: str, chance: float, *, from_sequen
         # Untrained models guess, so all curves start near this line. Its label is at its other end.
         lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), texts=["", text]))
         if has_threshold(spec.model.task):
-            threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
+            threshold = _guide(_("learned = {share}", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
             # The label is below its line: above, it would touch the line at 100%.
             lines.append(replace(threshold, text_position="bottom right"))
     learned = words.learned_steps(results)

@@ -32,7 +32,7 @@ def guess_label(chance: float, *, from_sequence: bool) -> str:
         chance: the accuracy of guessing.
         from_sequence: whether a guess is one of the possible answers that the sequence contains.
     """
-    text = N_("{share}: guessing an answer<br>from the sequence") if from_sequence else N_("{share}: guessing")
+    text = N_("guessing an answer<br>from the sequence = {share}") if from_sequence else N_("guessing = {share}")
     return _(text, share=percent(chance))
 
 
@@ -160,7 +160,7 @@ def learned_steps(results: Sequence[Outcome]) -> list[str]:
     for steps, name, outcome in sorted(learned, key=lambda each: each[:2]):
         runs, text = outcome.learned_at_by_seed, N_("step {steps}")
         if None in runs and outcome.is_trained:
-            text = N_("step {steps}, {count} of {n} runs")
+            text = N_("step {steps}, in {count} of {n} runs")
         result = _(text, steps=steps, count=len(runs) - runs.count(None), n=len(runs))
         texts.append(_("{name} ({result})", name=name, result=result))
     return texts

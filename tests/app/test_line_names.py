@@ -179,7 +179,7 @@ def test_a_narrow_screen_has_a_legend_below_the_chart():
     assert with_legend_below(other) is other
 
 
-@pytest.mark.parametrize("name", ["95%: learned", "95%：学会"])
+@pytest.mark.parametrize("name", ["learned = 95%", "学会 = 95%"])
 def test_the_legend_below_a_chart_names_a_guide_whose_name_is_a_text_in_the_wide_chart(name):
     guide = Curve(name, [1, 10], [0.5, 0.5], texts=[name, ""], name_at_end=False)
     mark = Curve("crossing", [2], [0.5], texts=["from 2 tokens"], name_at_end=False)

@@ -297,11 +297,11 @@ def with_legend_below(figure: Figure) -> Figure:
         "height": layout["height"] + legend_height,
     }
     # On a narrow screen, text next to a point may not fit or may cross other lines, so it is removed. The legend then
-    # names the guide lines, which only this text named. A percentage at the beginning of such a name stays next to the
+    # names the guide lines, which only this text named. A percentage at the end of such a name stays next to the
     # point, so that guides of the same style differ.
     data = []
     for i, trace in enumerate(figure["data"]):
-        if share := re.match(r"[^:：]*%(?=[:：])", guides.get(i, "")):
+        if share := re.search(r"(?<== )[^=]*%$", guides.get(i, "")):
             data.append(trace | {"text": [share[0] if text else "" for text in trace["text"]], "showlegend": True})
         else:
             shown = {"showlegend": True} if i in guides else {}
