@@ -4,8 +4,6 @@ A stack is a sequence of layers, each with a variant's mask. It connects a pair 
 the query through its layers.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import streamlit as st
 
@@ -14,14 +12,14 @@ from app.figures.categories import layer_colours
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import PairKinds, hide_future
 from app.ui import export_metadata, variant_picker
-from app.words.i18n import N_, _, _n, enumeration
+from app.words.i18n import N_, _, _n
 from app.words.labels import label
-from attention_core.analysis.masks.pattern import Pattern, has_pattern
+from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Masks, caption, cost_note, layers_text, percent, rule_text
-from pages.masks.reach import StackReach, left_out_note, short_title, stack_title, useful_layers
+from pages.masks.patterns import Masks, caption, cost_note, layers_text, percent, rule_text, unread_tokens
+from pages.masks.reach import StackReach, left_out_note, stack_title, useful_layers
 from pages.masks.stack import PANEL_KEY
 
 MANY_PANELS = 4
@@ -51,13 +49,12 @@ def show(stack_reach: StackReach) -> None:
             ),
             icon=":material/grid_on:",
         )
-    unmasked = [label(a) for a in masks.patterns if not has_pattern(a.variant)]
     kinds = PairKinds(pattern.primitives for pattern in masks.sparse.values())
     panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.sparse.items()]
     categories = kinds.categories
     if stack_reach.reach is not None:
         layers = [_(a.title) for a in stack_reach.stack]
-        title = stack_title(layers) if len(panels) < MANY_PANELS else short_title(layers)
+        title = stack_title(layers) if len(panels) < MANY_PANELS or len(layers) == 2 else _("Stack")
         panels.append(_stack_panel(stack_reach, stack_reach.reach, title, offset=len(categories)))
         categories += _layer_categories(useful_layers(stack_reach.reach))
     if panels:
@@ -77,37 +74,17 @@ def show(stack_reach: StackReach) -> None:
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed in one layer by"),
-            note=not_drawn(unmasked, causal=masks.view.causal),
             pinned=MasksOptions.front.value,
             on_pin=show_keys_of,
             file_name="masks",
         )
 
 
-def not_drawn(names: Sequence[str], *, causal: bool) -> str:
-    """Return the note about the named variants without a mask of their own; empty without names."""
-    if not names:
-        return ""
-    if causal:
-        return _n(
-            "{names} is not drawn, because each token can read itself and all earlier tokens.",
-            "{names} are not drawn, because each token can read itself and all earlier tokens.",
-            n=len(names),
-            names=enumeration(names),
-        )
-    return _n(
-        "{names} is not drawn, because it allows all pairs.",
-        "{names} are not drawn, because they allow all pairs.",
-        n=len(names),
-        names=enumeration(names),
-    )
-
-
 def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: PairKinds) -> Panel:
     knob = variant_picker.board_knob(attention, len(masks.labels))
     lines = [f"{rule_text(pattern)} · {caption(pattern, all_heads=masks.view.head is None)}"]
     if masks.key_labels is None:
-        lines.insert(0, layers_text(pattern.diameter))
+        lines.insert(0, layers_text(pattern.diameter, unread_tokens(pattern, causal=masks.view.causal)))
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),

@@ -67,7 +67,7 @@ def findings(stack_reach: StackReach) -> Lines:
         text = paragraph(single_variants(repeated), text)
     # The sentence about variants that never connect all tokens is left out if there are other explanations, because the
     # captions of the panels also show these variants.
-    explanation = paragraph(second_layer(reach), paragraph(reason, hub) or never_connected(steps))
+    explanation = paragraph(reason, hub) or never_connected(steps)
     if masks.view.causal:
         first_tokens = {name: hubs for name, p in others.items() if (hubs := blind_hubs(p))}
         explanation = paragraph(explanation, causal_hub_sentence(first_tokens))
@@ -159,12 +159,14 @@ def cheap_layers(layers: int, shares: Mapping[str, float]) -> str:
         shares: sum of the pairs allowed in these layers, as a share of all pairs, by the layers' names.
     """
     cheapest_first = sorted(shares.items(), key=lambda each: each[1])
-    options = alternatives([_("{name} ({result})", name=name, result=f"{share:.0%}") for name, share in cheapest_first])
-    return options and _(
-        "**{n} layers connect all tokens with fewer allowed pairs than one softmax layer (100%): {options}.**",
-        n=layers,
-        options=options,
-    )
+    if not cheapest_first:
+        return ""
+    (first, least), *others = cheapest_first
+    options = [
+        _("{name} allows {share} of softmax's pairs", name=first, share=f"{least:.0%}"),
+        *(_("{name} {share}", name=name, share=f"{share:.0%}") for name, share in others),
+    ]
+    return _("**{n} sparse layers connect all tokens: {options}.**", n=layers, options=commas(options))
 
 
 def twice(name: str) -> str:
@@ -237,22 +239,6 @@ def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | Non
             n=farthest,
         )
     return ""
-
-
-def second_layer(reach: Reach) -> str:
-    """Return which share of the pairs each layer connects if two layers connect all tokens.
-
-    It is empty otherwise, and if the share of the second layer rounds to zero.
-    """
-    if reach.complete != 2 or round(reach.shares[1], 3) == 1:
-        return ""
-    first = reach.shares[1]
-    return _(
-        "The first layer of the stack connects {first:.1%} of the pairs of tokens, and the second layer the other "
-        "{rest:.1%}.",
-        first=first,
-        rest=1 - round(first, 3),
-    )
 
 
 def multiples(step: int, max_distance: int) -> str:

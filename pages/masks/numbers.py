@@ -55,11 +55,6 @@ def symbol_text(attentions: Iterable[ac.Attention]) -> str:
     )
 
 
-def _about_title(masks: Masks) -> str:
-    """Return the title of the column with formulas, which count the pairs without a causal mask."""
-    return _("pairs without causal mask (about)") if masks.view.causal else _("pairs allowed (about)")
-
-
 def _rows(masks: Masks) -> list[dict[str, object]]:
     crosses = masks.key_labels is not None
     possible = "n (n + 1) / 2" if masks.view.causal else "n m" if crosses else "n²"
@@ -69,13 +64,13 @@ def _rows(masks: Masks) -> list[dict[str, object]]:
             _("pairs allowed"): pattern.pairs,
             _("of {possible}", possible=possible): pattern.pairs / pattern.possible,
             _("keys per query"): pattern.pairs / len(masks.labels),
-            _about_title(masks): attention.variant.pairs if has_pattern(attention.variant) else "n²",
+            _("formula"): attention.variant.pairs if has_pattern(attention.variant) else "n²",
             _("farthest key"): pattern.farthest,
             _("layers to connect all"): _("never") if pattern.diameter is None else str(pattern.diameter),
         }
         for attention, pattern in masks.patterns.items()
     ]
-    undefined = (_about_title(masks), _("farthest key"), _("layers to connect all")) if crosses else ()
+    undefined = (_("formula"), _("farthest key"), _("layers to connect all")) if crosses else ()
     return [{name: cell for name, cell in row.items() if name not in undefined} for row in rows]
 
 
@@ -95,7 +90,7 @@ def show(masks: Masks) -> None:
             _("farthest key"): st.column_config.NumberColumn(
                 help=_("Largest distance between a query and a key it can attend to in one layer, in tokens.")
             ),
-            _about_title(masks): st.column_config.TextColumn(
+            _("formula"): st.column_config.TextColumn(
                 width="medium", help=_("Approximate number of pairs without a causal mask.")
             ),
             _("layers to connect all"): st.column_config.TextColumn(alignment="right"),

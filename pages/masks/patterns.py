@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
+import numpy as np
+
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import MatrixView
@@ -146,8 +148,23 @@ def percent(share: float) -> str:
     return next(text for text in texts if not text.startswith("100"))
 
 
-def layers_text(complete: int | None) -> str:
-    """Return the text about how many layers connect all tokens; ``complete`` is None if no number of layers does."""
+def unread_tokens(pattern: Pattern, *, causal: bool) -> int:
+    """Return the number of tokens to which no other token attends, although some could; 0 if the rule is a stride."""
+    if pattern.step > 1:
+        return 0
+    others = pattern.allowed & ~np.eye(len(pattern.allowed), dtype=bool)
+    return int((others.sum(0) == 0).sum()) - causal
+
+
+def layers_text(complete: int | None, unread: int = 0) -> str:
+    """Return the text about how many layers connect all tokens.
+
+    Args:
+        complete: the number of layers; None if no number of layers connects them.
+        unread: number of tokens to which no other token attends.
+    """
     if complete is None:
+        if unread:
+            return _n("never: no other token reads {n} token", "never: no other token reads {n} tokens", n=unread)
         return _("never connects all tokens")
     return _n("connects all tokens after {n} layer", "connects all tokens after {n} layers", n=complete)

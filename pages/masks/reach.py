@@ -93,6 +93,8 @@ def show(stack_reach: StackReach) -> None:
         )
     elif stack_reach.reach is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
+    elif len(stack_reach.masks.labels) == 1:
+        st.info(_("Use at least two tokens to see how layers connect them."), icon=":material/layers:")
     if stack_reach.reach is None or len(stack_reach.masks.labels) == 1:
         return
     names = [_(a.title) for a in stack_reach.stack]
@@ -141,11 +143,6 @@ def stack_title(layers: Sequence[str]) -> str:
     return _("Stack: {layers}", layers=" → ".join(layers))
 
 
-def short_title(layers: Sequence[str]) -> str:
-    """Return the short title of a stack: its layers if there are two, such as ``Local → Atrous``."""
-    return " → ".join(layers) if len(layers) == 2 else _("Stack")
-
-
 def _show_shares(masks: Masks, stack: Reach, stack_name: str) -> None:
     """Draw a table of the pairs connected after each layer, with one row for each variant and one for the stack."""
     reaches = {label(a): cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
@@ -153,10 +150,22 @@ def _show_shares(masks: Masks, stack: Reach, stack_name: str) -> None:
     layers = range(1, max(map(useful_layers, reaches.values())) + 1)
     rows = [
         {_("variant"): name}
-        | {_n("{n} layer", "{n} layers", n=number): percent(reach.shares[number]) for number in layers}
+        | {
+            _n("{n} layer", "{n} layers", n=number): percent(reach.shares[number])
+            if number <= useful_layers(reach)
+            else ""
+            for number in layers
+        }
         for name, reach in reaches.items()
     ]
-    st.caption(_("Pairs connected if every layer uses the same variant, or if the layers of the stack repeat."))
+    skips_itself = any(not pattern.allowed.diagonal().all() for pattern in masks.sparse.values())
+    st.caption(
+        paragraph(
+            _("Pairs connected if every layer uses the same variant, or if the layers of the stack repeat."),
+            _("Each token also keeps its own information (residual connection).") if skips_itself else "",
+            _("After a row's last number, more layers connect no further pair."),
+        )
+    )
     st.dataframe(table(rows), hide_index=True, height="content")
 
 

@@ -138,7 +138,7 @@ def test_the_lab_starts_next_to_a_users_own_app_and_pages(installed, folder, tmp
     command = ["-m", "attention_lab"] if module else [str(installed / "bin" / "attention-lab")]
     with running(command, folder, tmp_path, environment(folder, installed)) as address:
         visit(page, f"{address}/masks?input=synthetic&n=12&heads=1")
-        expect(page.get_by_text("Which tokens can each token read?").first).to_be_visible()
+        expect(page.get_by_text("Which tokens can each token read, in one layer and in several?").first).to_be_visible()
         visit(page, f"{address}/masks?input=upload")
         open_input(page)
         expect(page.get_by_text("64MB")).to_be_visible()  # The package's Streamlit settings set this limit.

@@ -239,13 +239,6 @@ def test_the_captions_equal_the_numbers_of_the_library():
         "local": ("Local", f"{costs}\nup to {window} tokens away · {local / 300:.1%} of pairs"),
         "atrous": ("Atrous", f"never connects all tokens\nevery 8 tokens · {atrous / 300:.1%} of pairs"),
     }
-    assert board_settings(at, "masks.board")["texts"]["note"] == (
-        "Softmax is not drawn, because each token can read itself and all earlier tokens."
-    )
-    several = open_masks(variants=chosen("softmax", "linear", "local"))
-    note = board_settings(several, "masks.board")["texts"]["note"]
-    assert note == "Softmax and Linear are not drawn, because they allow all pairs."
-    assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["texts"]["note"]
 
 
 def test_the_headline_begins_with_the_stack():
@@ -300,11 +293,10 @@ def test_the_table_counts_possible_pairs(causal, possible, column):
     assert row["pairs allowed"] == pairs
     assert row[column] == pytest.approx(pairs / possible, abs=5e-4)
     assert row["keys per query"] == pytest.approx(pairs / 24)
-    about = "pairs without causal mask (about)" if causal else "pairs allowed (about)"
-    assert row[about] == local.variant.pairs
+    assert row["formula"] == local.variant.pairs
     queries, keys = mask.nonzero(as_tuple=True)
     assert row["farthest key"] == (queries - keys).abs().max()
-    assert table.loc["Softmax", about] == "n²"
+    assert table.loc["Softmax", "formula"] == "n²"
     assert table.loc["Softmax", "farthest key"] == 23
     assert "n: 24 tokens · w: window (5)" in spoken(at, "caption")
 
@@ -380,8 +372,8 @@ def test_the_page_says_why_global_tokens_do_not_connect_all_pairs_with_a_causal_
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
     assert (
-        "**2 layers connect all tokens with fewer allowed pairs than one softmax layer (100%): BigBird twice (39%), "
-        "or Local → Atrous (41%).**" in text
+        "**2 sparse layers connect all tokens: BigBird twice allows 39% of softmax's pairs, Local → Atrous 41%.**"
+        in text
     )
     reason = "**BigBird**'s global token alone connects all tokens: it reads all tokens in layer 1, and all tokens "
     assert f"**Local** fills the gaps between them. {reason}" in text
@@ -411,19 +403,21 @@ def test_the_slider_ends_at_the_most_layers_if_more_would_connect_further_pairs(
 def test_a_single_token_has_no_table_and_no_chart(n, is_shown):
     at = open_masks(n=n)
     assert bool(at.dataframe) == bool(charts(at)) == is_shown
+    assert any("at least two tokens to see" in each.value for each in at.info) != is_shown
 
 
 @pytest.mark.parametrize(
-    ("patterns", "title"),
+    ("patterns", "stack", "title"),
     [
-        (("local", "atrous", "sparse"), "Stack: Local → Atrous"),
-        (("local", "atrous", "sparse", "bigbird"), "Local → Atrous"),
+        (("local", "atrous", "sparse"), ("local", "atrous", "local"), "Stack: Local → Atrous → Local"),
+        (("local", "atrous", "sparse", "bigbird"), ("local", "atrous"), "Stack: Local → Atrous"),
+        (("local", "atrous", "sparse", "bigbird"), ("local", "atrous", "local"), "Stack"),
     ],
 )
-def test_the_stack_comes_last_and_has_a_short_title_among_many_panels(patterns, title):
+def test_the_stack_comes_last_and_a_long_one_has_a_short_title_among_many_panels(patterns, stack, title):
     # Without the causal mask, two layers connect all 24 tokens if the window is 7.
     variants = (*chosen("softmax", *patterns[1:]), ac.get("local", window=7))
-    panels = board(open_masks(variants=variants), "masks.board")[1]
+    panels = board(open_masks(variants=variants, stack=stack), "masks.board")[1]
     assert list(panels)[-1] == "reach"
     assert panels["reach"][0]["title"] == title
 
@@ -431,6 +425,13 @@ def test_the_stack_comes_last_and_has_a_short_title_among_many_panels(patterns, 
 def test_the_stack_comes_last_on_a_phone_too():
     at = open_masks(variants=chosen("softmax", "local", "atrous"), **{"chart.narrow": True})
     assert list(board(at, "masks.board")[1]) == ["local", "atrous", "reach"]
+
+
+@pytest.mark.parametrize(("key", "skips"), [("topk", True), ("local", False)])
+def test_tokens_that_do_not_attend_to_themselves_are_explained(key, skips):
+    at = open_masks(n=40, variants=(ac.get("softmax"), ac.get(key)))
+    assert any("(residual connection)" in each.value for each in at.caption) == skips
+    assert ("never: no other token reads" in board(at, "masks.board")[1][key][0]["caption"]) == skips
 
 
 def test_an_empty_address_opens_with_three_patterns_and_a_stack():
