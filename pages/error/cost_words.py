@@ -12,9 +12,10 @@ from attention_core.experiments.error import ErrorPoint, best_within_cost
 from attention_core.experiments.error_cost import ROUNDS
 from attention_core.formatting import percent
 from pages.error.options import Question
-from pages.error.reasons import NEAR_BASELINE, cause
+from pages.error.reasons import cause
 from pages.error.words import (
     CHEAP_SHARE,
+    NEAR_BASELINE,
     add_variant_hint,
     by_reference,
     cost_name,

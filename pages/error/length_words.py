@@ -10,7 +10,7 @@ from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
 from pages.error.options import Question
-from pages.error.words import add_variant_hint, by_reference, error_text, exact_baseline
+from pages.error.words import add_variant_hint, by_reference, error_text, exact_baseline, near_equal_weights
 
 ALMOST_EXACT = 0.05
 """Share of the error of equal weights up to which a variant counts as almost exact."""
@@ -61,8 +61,9 @@ def length_findings(question: Question, points: Sequence[ErrorPoint]) -> Lines:
             )
             explanation = closest_cheaper
         group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
+        near = near_equal_weights(question, longest) if reference == REFERENCE else ""
         trend = "" if len(tied) > 1 else length_trend(question, group)
-        explanation = paragraph(explanation, baseline_error(question, baseline, length), trend)
+        explanation = paragraph(explanation, baseline_error(question, baseline, length), near, trend)
         lines.append([Finding(text, explanation)])
     return lines
 
@@ -97,10 +98,10 @@ def baseline_error(question: Question, baseline: float, length: str) -> str:
 
 
 def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
-    """Return which variants are almost exact only while the length does not exceed their setting; may be empty."""
+    """Return which variants are (almost) exact only while the length does not exceed their setting; may be empty."""
     if question.queries:
         return ""
-    found: dict[str, int] = {}
+    found: dict[bool, dict[str, int]] = {True: {}, False: {}}
     baselines = {(p.reference, p.n): p.middle for p in points if p.variant == UNIFORM}
     for _attention, group in question.by_variant(points):
         group = sorted(group, key=lambda p: p.n)
@@ -110,15 +111,25 @@ def outgrown_settings(question: Question, points: Sequence[ErrorPoint]) -> str:
         if 0 < count < len(group) and True not in exact[count:]:
             last, first = group[count - 1], group[count]
             if isinstance(last.value, int) and last.n <= last.value < first.n:
-                found[sentence_name(ac.from_word(last.word))] = last.n
-    if not found:
-        return ""
-    return _n(
+                is_exact = max(p.middle for p in group[:count]) <= question.rounding_error
+                found[is_exact][sentence_name(ac.from_word(last.word))] = last.n
+    lists = {
+        kind: enumeration(_("{name} (up to {n:,} tokens)", name=name, n=n) for name, n in names.items())
+        for kind, names in found.items()
+    }
+    exact_text = _n(
+        "{names} is exact, because its setting is at least as large as the text.",
+        "{names} are exact, because their settings are at least as large as the text.",
+        n=len(found[True]),
+        names=lists[True],
+    )
+    almost_text = _n(
         "{names} is almost exact, because its setting is at least as large as the text.",
         "{names} are almost exact, because their settings are at least as large as the text.",
-        n=len(found),
-        names=enumeration(_("{name} (up to {n:,} tokens)", name=name, n=n) for name, n in found.items()),
+        n=len(found[False]),
+        names=lists[False],
     )
+    return paragraph(exact_text * bool(found[True]), almost_text * bool(found[False]))
 
 
 def length_trend(question: Question, group: Sequence[ErrorPoint]) -> str:

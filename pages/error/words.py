@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attention_core as ac
 from app.state.session import REFERENCE
-from app.words.i18n import N_, _
-from app.words.labels import every_key, reference_name
+from app.words.i18n import N_, _, _n, enumeration
+from app.words.labels import every_key, reference_name, sentence_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
 from pages.error.options import ROUNDING_ERROR, Question
 
 CHEAP_SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
+NEAR_BASELINE = 0.9
+"""Share of the error of equal weights from which an error counts as little better."""
 AXIS_END_RATIO = 2
 """Right end of the axis of costs, as a multiple of softmax's cost. Beyond it, names would be far from their lines.
 
@@ -34,6 +36,28 @@ def by_reference(question: Question, points: Sequence[ErrorPoint]) -> Iterator[t
     for reference in dict.fromkeys(p.reference for p in sorted(shown, key=lambda p: p.reference != REFERENCE)):
         baseline = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, reference)), math.nan)
         yield reference, [p for p in shown if p.reference == reference], baseline
+
+
+def near_equal_weights(question: Question, points: Sequence[ErrorPoint]) -> str:
+    """Return which variants approximate softmax hardly better than equal weights do, at their current settings."""
+    baseline = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, REFERENCE)), math.inf)
+    near = {
+        sentence_name(attention): p.middle
+        for attention, group in question.by_variant(points)
+        for p in group
+        if (p.word, p.reference) == (attention.word, REFERENCE) and NEAR_BASELINE * baseline <= p.middle < baseline
+    }
+    if not near:
+        return ""
+    return _n(
+        "{names} is not clearly better than equal weights ({zero}).",
+        "{names} are not clearly better than equal weights ({zero}).",
+        n=len(near),
+        names=enumeration(
+            _("{name} ({error})", name=name, error=question.format_error(error)) for name, error in near.items()
+        ),
+        zero=question.format_error(baseline),
+    )
 
 
 def add_variant_hint(question: Question) -> str:

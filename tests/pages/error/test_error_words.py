@@ -491,8 +491,8 @@ def test_variants_that_are_almost_exact_up_to_their_setting_are_named(errors, n,
     topk = [replace(p, middle=0.0 if p.n <= 8 else 0.5) if p.variant == "topk" else p for p in topk]
     if named:
         assert length_words.outgrown_settings(make_question("local", "topk"), points + topk) == (
-            "Local with window 4 (up to 4 tokens) and Top-k with k = 8 (up to 8 tokens) are almost exact, because "
-            "their settings are at least as large as the text."
+            "Top-k with k = 8 (up to 8 tokens) is exact, because its setting is at least as large as the text. Local "
+            "with window 4 (up to 4 tokens) is almost exact, because its setting is at least as large as the text."
         )
     assert length_words.outgrown_settings(replace(make_question("local"), queries=8), points) == ""
     rounded = [replace(p, middle=1e-6 * p.middle) for p in points]
@@ -605,12 +605,25 @@ def test_marks_in_the_chart_are_explained():
         assert [*filter(None, reading_guide.explain_marks(drawn, 1.0, None))] == texts
 
 
-@pytest.mark.parametrize("against", ["cost", "budget", "length"])
-def test_variants_that_do_not_approximate_softmax_are_named_below_the_chart(against):
-    text = "Linear is not meant to approximate softmax, so a large error is not a fault."
-    points = [point(0.1, "linear", "linear"), point(0.2), uniform_point(0.9)]
-    assert reasons.reasons(make_question("linear", "local", against=against), points)[-1] == text
-    assert text not in reasons.reasons(make_question("local", against=against), points[1:])
+@pytest.mark.parametrize(
+    ("against", "word", "error", "landmarks", "explained"),
+    [
+        ("budget", "nystrom", 0.1, 64, True),
+        ("length", "nystrom", 0.1, 64, True),
+        ("cost", "nystrom", 0.1, 64, False),
+        ("budget", "nystrom~inverse~exact", 0.1, 64, False),
+        ("budget", "nystrom", 1e-7, 64, False),
+        ("budget", "nystrom", 0.1, 32, False),
+    ],
+)
+def test_the_error_with_one_landmark_per_token_is_explained_by_the_inverse(against, word, error, landmarks, explained):
+    points = [point(error, "nystrom", word, value=landmarks), uniform_point(0.9)]
+    assert reasons.reasons(make_question("nystrom", against=against), points) == explained * [
+        "With one landmark per token (64), Nyström has 10% matrix error, because its iterative inverse is approximate. "
+        "With the exact inverse, it would equal softmax."
+    ]
+    crossing = replace(make_question("nystrom", against=against), queries=8)
+    assert reasons.reasons(crossing, points) == []
 
 
 def test_notes_on_variants_precede_notes_on_points():
@@ -931,7 +944,7 @@ def test_windows_worse_than_the_mean_are_named_with_the_weight_that_they_hide(me
     wider = point(0.81, word="local~window~2", value=2, mass=0.559)
     points = [point(0.8, word="local~window~4", mass=0.4), wider, narrow]
     expected = (
-        "**With windows 1 and 2, Local has a larger error than equal weights.** Each window hides at least 55% of "
+        "**With windows 1 and 2, Local has a larger error than equal weights.** The windows hide 56% to 87% of "
         "softmax's weight."
     )
     for axis, explained in (("cost", expected), ("budget", expected), ("length", "")):
@@ -945,8 +958,7 @@ def test_windows_worse_than_the_mean_are_named_with_the_weight_that_they_hide(me
         assert reasons.reasons(question, [*points, hardly, uniform_point(0.8)], "Cause.") == texts
     [alone] = reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)])
     assert alone == (
-        "**With window 1, Local has a larger error than equal weights.** The window hides at least 86% of softmax's "
-        "weight."
+        "**With window 1, Local has a larger error than equal weights.** The window hides 87% of softmax's weight."
     )
     assert reasons.reasons(make_question("local"), [points[0], uniform_point(0.8)]) == []
     assert reasons.reasons(make_question("local"), points) == [], "the baseline is not computed yet"
@@ -969,6 +981,15 @@ def test_variants_hardly_better_than_equal_weights_at_their_current_settings_are
     question = make_question("local", "linear")
     assert reasons.near_equal_weights(question, [*points, uniform_point(0.8)]) == expected
     assert reasons.near_equal_weights(question, points) == "", "the baseline is not computed yet"
+
+
+@pytest.mark.parametrize(("linear", "named"), [(0.71, False), (0.73, True), (0.8, False)])
+def test_over_the_length_the_longest_text_decides_which_variants_are_hardly_better_than_equal_weights(linear, named):
+    question = make_question("local", "linear", against="length")
+    points = [point(0.2), point(linear, "linear", "linear"), uniform_point(0.8)]
+    points += [point(0.79, "linear", "linear", n=8), uniform_point(0.8, n=8)]
+    text = f"Linear ({100 * linear:.0f}%) is not clearly better than equal weights (80%)."
+    assert (text in full_text(length_words.length_findings(question, points))) == named
 
 
 @pytest.mark.parametrize(("word", "measure"), [("local~window~4", "mass"), ("relu2", "output")])
