@@ -1,5 +1,6 @@
 """Memory and multiply-adds of generating text with each variant, compared with softmax and its key-value cache."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -23,10 +24,8 @@ COUNTED_REACH = 128
 
 ``PATTERN_TOKENS`` must exceed it together with the global tokens, so that more tokens need no more keys.
 """
-LENGTHS = tuple(2**i for i in range(18))
-"""Lengths at which multiply-adds are compared with softmax's."""
-CHEAPER_RATIO = 0.95
-"""Largest ratio of multiply-adds to softmax's that counts as cheaper."""
+MAX_SEARCH_LENGTH = 2**16
+"""Longest text that ``cheaper_from`` tries. The search is fast, because it only evaluates cost formulas."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +51,8 @@ class MemoryRow:
         grown_bytes: additional bytes per token.
         token_bytes: bytes of one token's keys and values in a key-value cache.
         outgrown: the number of tokens from which the key-value cache is larger; None if it never is.
-        cheaper: the first of ``LENGTHS`` from which the causal form takes at most 95 % of causal softmax's
-            multiply-adds (``CHEAPER_RATIO``). None if this is never so, or the variant cannot be causal.
+        cheaper: the number of tokens from which the causal form takes fewer multiply-adds than causal softmax. None if
+            this is never so, or the variant cannot be causal.
     """
 
     variant: str
@@ -88,7 +87,9 @@ def run(task: MemoryTask, *, load: Load = load) -> tuple[MemoryRow]:
             grown_bytes=grown_bytes,
             token_bytes=token_bytes,
             outgrown=state_bytes // (token_bytes - grown_bytes) + 1 if grown_bytes < token_bytes else None,
-            cheaper=None if attention.variant.causal_reason else cheaper_from(attention, task.heads, task.d),
+            cheaper=None
+            if attention.variant.causal_reason
+            else cheaper_from(attention, task.heads, task.d, causal=True),
         ),
     )
 
@@ -139,18 +140,20 @@ def needed_keys(attention: Attention, n: int) -> int:
     return n if mask is None else int(mask[n:, :n].any(0).sum())
 
 
-def cheaper_from(attention: Attention, heads: int, d: int) -> int | None:
-    """Return the first of ``LENGTHS`` from which a variant takes clearly fewer multiply-adds than softmax.
+def cheaper_from(attention: Attention, heads: int, d: int, *, causal: bool) -> int | None:
+    """Return the number of tokens from which on a variant takes fewer multiply-adds than softmax.
 
-    The limit is ``CHEAPER_RATIO``. Return None if no length is enough.
+    Return None if this is never so up to ``MAX_SEARCH_LENGTH``.
     """
-    softmax, first = registry.get(SOFTMAX), None
-    for n in reversed(LENGTHS):
-        cost, full = (each.cost(n, d, causal=True, heads=heads).multiply_adds for each in (attention, softmax))
-        if cost > CHEAPER_RATIO * full:
-            break
-        first = n
-    return first
+    lengths = range(1, MAX_SEARCH_LENGTH + 1)
+    both = (attention, registry.get(SOFTMAX))
+
+    def is_cheaper(n: int) -> bool:
+        own, softmax = (each.cost(n, d, causal=causal, heads=heads).multiply_adds for each in both)
+        return own < softmax
+
+    first = bisect_left(lengths, True, key=is_cheaper)
+    return lengths[first] if first < MAX_SEARCH_LENGTH else None
 
 
 def _storage_bytes(state: object) -> int:

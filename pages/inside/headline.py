@@ -1,7 +1,5 @@
 """Sentences of the Inside page: a summary of how a variant works, and sentences about its measured cost and error."""
 
-from bisect import bisect_left
-
 import numpy as np
 
 import attention_core as ac
@@ -9,11 +7,10 @@ from app.state.session import REFERENCE
 from app.words.i18n import _, _n, paragraph
 from app.words.labels import reference_name
 from attention_core.analysis.low_rank.factors import relative_error_of, uniform_weights
+from attention_core.experiments.generation import cheaper_from
 from attention_core.formatting import number, percent
 from pages.inside.story import HeadData
 
-MAX_SEARCH_LENGTH = 2**16
-"""Longest sequence length that ``cheaper_from`` tries. The search is fast, because it only evaluates cost formulas."""
 MIN_SHOWN_ERROR = 0.005
 """Errors below this value would be printed as 0%."""
 HARDLY_BETTER = 0.95
@@ -89,7 +86,9 @@ def needs(data: HeadData) -> str:
         full_numbers = heads * (d + data.qkv.v.shape[-1])
         cache_size = variant.cache(heads, d, data.qkv.v.shape[-1], data.attention.params)
         return cached_numbers(n, cache_size.per_token * n, cache_size.fixed, full_numbers * n)
-    return multiply_adds(_(variant.title), n, work(data, n), cheaper_from(data))
+    heads, _n, d = data.qkv.k.shape
+    cheaper = cheaper_from(data.attention, heads, d, causal=data.causal)
+    return multiply_adds(_(variant.title), n, work(data, n), cheaper)
 
 
 def work(data: HeadData, n: int) -> float:
@@ -99,16 +98,6 @@ def work(data: HeadData, n: int) -> float:
         each.cost(n, d, causal=data.causal, heads=heads).multiply_adds for each in (data.attention, ac.get(REFERENCE))
     )
     return own / softmax
-
-
-def cheaper_from(data: HeadData) -> int | None:
-    """Return the smallest number of tokens at which the variant needs fewer multiply-adds than softmax.
-
-    Return None if this is never so up to ``MAX_SEARCH_LENGTH``.
-    """
-    lengths = range(1, MAX_SEARCH_LENGTH + 1)
-    first = bisect_left(lengths, True, key=lambda n: work(data, n) < 1)
-    return lengths[first] if first < MAX_SEARCH_LENGTH else None
 
 
 def cached_numbers(n: int, of_tokens: int, fixed: int, full_numbers: int) -> str:

@@ -145,12 +145,31 @@ def test_local_attention_needs_only_the_keys_of_its_window():
 
 def test_cheaper_from_returns_the_length_from_which_a_variant_costs_less_than_softmax():
     softmax, linear = ac.get("softmax"), ac.get("linear")
-    n = generation.cheaper_from(linear, 3, 8)
+    n = generation.cheaper_from(linear, 3, 8, causal=True)
     ratios = {
         m: linear.cost(m, 8, causal=True).multiply_adds / softmax.cost(m, 8, causal=True).multiply_adds
-        for m in generation.LENGTHS
+        for m in (1, 2, n - 1, n, 2 * n, 1024)
     }
-    assert all((ratio <= generation.CHEAPER_RATIO) == (m >= n) for m, ratio in ratios.items())
-    assert generation.cheaper_from(ac.get("pooled"), 4, 16) == 8
-    assert generation.cheaper_from(softmax, 3, 8) is None
-    assert generation.cheaper_from(ac.get("differential"), 4, 8) is None
+    assert all((ratio < 1) == (m >= n) for m, ratio in ratios.items())
+    assert generation.cheaper_from(ac.get("pooled"), 4, 16, causal=True) == 5
+    assert generation.cheaper_from(softmax, 3, 8, causal=True) is None
+    assert generation.cheaper_from(ac.get("differential"), 4, 8, causal=True) is None
+
+
+def test_without_a_mask_linear_attention_is_cheaper_if_the_text_is_longer_than_a_key():
+    # Softmax takes 2 n² d multiply-adds, and linear attention 2 n d (d + 1).
+    assert generation.cheaper_from(ac.get("linear"), 1, 8, causal=False) == 10
+
+
+@pytest.mark.parametrize("attention", [ac.get(v.key) for v in ac.all_variants() if not v.causal_reason], ids=str)
+def test_a_variant_stays_cheaper_than_softmax_at_longer_texts(attention):
+    def is_cheaper(n):
+        own, full = (each.cost(n, 32, causal=True).multiply_adds for each in (attention, ac.get("softmax")))
+        return own < full
+
+    first = generation.cheaper_from(attention, 1, 32, causal=True)
+    if first is None:
+        assert not is_cheaper(generation.MAX_SEARCH_LENGTH)
+    else:
+        assert not is_cheaper(first - 1)
+        assert all(map(is_cheaper, (*range(first, first + 600), 4096, generation.MAX_SEARCH_LENGTH)))
