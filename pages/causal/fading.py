@@ -18,13 +18,13 @@ from app.ui import export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, escape_markdown
+from app.words.i18n import N_, _, escape_markdown
 from app.words.labels import setting_name, spinner, token_options
-from attention_core.analysis.state.token_weight import DECAYS, first_tokens_share, variants
+from attention_core.analysis.state.token_weight import DECAYS, variants
 from attention_core.formatting import format_readable
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
-from pages.causal.fading_words import Line, quarter_text, summary
+from pages.causal.fading_words import Line, summary
 from pages.causal.shared import export_panel, show_lines
 
 DASHES = ("dash", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px", "dot")
@@ -61,7 +61,7 @@ class FadingOptions(Options, prefix="c_"):
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
-    """Draw the chapter on forgetting: its finding, the controls, two charts and the table of numbers."""
+    """Draw the chapter on forgetting: its finding, the controls, the chart and the downloads."""
     n, labels = chosen.qkv.n, number_repeats(chosen.qkv.names)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
     options = FadingOptions.current()
@@ -81,9 +81,6 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     )
     if finding.explanation:
         st.markdown(finding.explanation)
-    st.markdown("## " + _("Weight of the first quarter of the tokens"), anchors=False)
-    st.markdown(quarter_text(lines, _quarter_length(chosen.qkv.n)))
-    _show_quarters(lines)
     if chosen.head is None:
         st.caption(_("Weights are averaged over all heads."))
     _explain()
@@ -127,10 +124,6 @@ def _name(attention: ac.Attention) -> str:
     return _(attention.title)
 
 
-def _quarter_length(n: int) -> int:
-    return max(1, n // 4)
-
-
 def _show_controls(labels: tuple[str, ...]) -> None:
     left, right = st.columns([8, 2], vertical_alignment="bottom")
     with left:
@@ -149,7 +142,14 @@ def _show_curve_options() -> None:
 def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     rows = range(token, len(lines[0].weights))
     weights = [[100 * w if w > MIN_WEIGHT or not log else None for w in line.token_weights.tolist()] for line in lines]
-    curves_ = _curves_with_baseline(lines, rows, weights, _("equal weights"), count=1)
+    marks = len(rows) < 3
+    curves_ = [
+        *(
+            Curve(line.name, rows, y, colour=line.colour, dash=line.dash, markers=marks, name_index=_last_drawn(y))
+            for line, y in zip(lines, weights, strict=True)
+        ),
+        Curve(_("equal weights"), rows, [100 / (i + 1) for i in rows], colour=GREY, dash="dot", markers=marks),
+    ]
     title = _("weight of token {token}, %", token=token)
     text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
     ticks = {10.0**power: f"{10.0**power:g}" for power in range(-4, 3)} if log else None
@@ -162,36 +162,6 @@ def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
         "y_ticks": ticks,
     }
     show_lines(curves_, key="causal.fading", name="fading", alt=text, **axes)
-
-
-def _show_quarters(lines: Sequence[Line]) -> None:
-    quarter = _quarter_length(len(lines[0].weights))
-    rows = range(quarter - 1, len(lines[0].weights))
-    shares = [[100 * first_tokens_share(line.weights[i], quarter) for i in rows] for line in lines]
-    curves_ = _curves_with_baseline(lines, rows, shares, _("equal weights"), count=quarter)
-    title = _n("weight of the first token, %", "weight of the first {n} tokens, %", n=quarter)
-    text = _("One curve per variant: the share of each row's weight that is on the first quarter of the tokens")
-    axes = {"x_title": _("row (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
-    show_lines(curves_, key="causal.quarter", name="first-quarter", alt=text, **axes)
-
-
-def _curves_with_baseline(
-    lines: Sequence[Line],
-    rows: Sequence[int],
-    shares: Sequence[Sequence[float | None]],
-    baseline_name: str,
-    *,
-    count: int,
-) -> list[Curve]:
-    """Return a curve per line, then a grey one for equal weights: the percentage on ``count`` tokens in each row."""
-    marks = len(rows) < 3
-    return [
-        *(
-            Curve(line.name, rows, y, colour=line.colour, dash=line.dash, markers=marks, name_index=_last_drawn(y))
-            for line, y in zip(lines, shares, strict=True)
-        ),
-        Curve(baseline_name, rows, [100 * count / (i + 1) for i in rows], colour=GREY, dash="dot", markers=marks),
-    ]
 
 
 def _last_drawn(y: Sequence[float | None]) -> int | None:

@@ -138,6 +138,14 @@ def time_text(lines: Sequence[Series]) -> str:
     return f"**{paragraph(text, other)}**"
 
 
+def _first_crossing(lines: Sequence[Series]) -> tuple[float, str] | None:
+    """Return the shortest length from which a variant is faster than softmax, and the label there; None without one."""
+    if not (found := crossings(lines).get("at")):
+        return None
+    tokens, name, _text = found[0]
+    return tokens, _("{name} is faster<br>from about {n} tokens on", name=name, n=format_interpolated(tokens))
+
+
 def draw_chart(lines: Sequence[Series], key: str) -> None:
     """Draw the median time per new token against the length, with quartiles; recorded times have hollow markers."""
     times = []
@@ -155,13 +163,18 @@ def draw_chart(lines: Sequence[Series], key: str) -> None:
             )
         )
     sizes = sorted({point.n for line in lines for point in line.points})
+    y_title = _("ms per new token")
+    if lines:
+        spec = lines[0].run.spec
+        y_title = _("{title}, {heads}", title=y_title, heads=_heads_text(spec.heads, spec.head_size))
     figure = curves(
         times,
         x_title=axis_title(_("tokens so far"), log=True),
-        y_title=axis_title(_("ms per new token"), log=True),
+        y_title=axis_title(y_title, log=True),
         log_x=True,
         log_y=True,
-        x_ticks=sizes[::2],
+        mark=_first_crossing(lines),
+        x_ticks=sizes[:: 2 if chart.is_narrow() else 1],
         height=HEIGHT,
     )
     stamps = [stamp_lines(lines[0].run, live=lines[0].live, only_run=True)] if lines else []

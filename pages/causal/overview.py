@@ -25,12 +25,14 @@ from app.words.finding import Finding
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
-from attention_core.experiments.generation import LENGTHS, MemoryRow
+from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import format_interpolated, memory, number
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal.shared import KIB, TICKS, show_lines, size_text, with_settings
 
 HEIGHT = 430
+TABLE_HEIGHT = 438
+"""Height in pixels of the table, at which half of a row shows that more rows follow."""
 TOKEN_COUNTS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
 KNOWN = ("softmax", "alibi", "topk", "linear", "retention", "deltanet", "performer")
@@ -56,12 +58,14 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks([attention.word for attention in causal], heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
-    selected = SharedOptions.variants.value
-    unable.sort(key=lambda attention: attention not in selected)
+    unable.sort(key=lambda attention: attention not in SharedOptions.variants.value)
     finding = summary(rows, [_(each.variant.title) for each in unable], len(learned))
     headline.markdown(finding.text)
     st.caption(
-        _("Blue: memory grows with each token. Green: constant memory. Point at a line or tap it to see its variants.")
+        _(
+            "Blue: memory grows with each token. Green: constant memory, where a window counts as full from the first "
+            "token on. Point at a line or tap it to see its variants."
+        )
     )
     _chart(rows, heads)
     st.markdown(finding.explanation)
@@ -72,26 +76,16 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         "Latent attention and quantised keys can generate text in published models, because the projection to latents "
         "and the codes are learned in training. Here, both are computed from the text itself."
     )
-    title = _("Why {n} variants cannot generate text", n=len(unable) + len(learned))
+    title = _("Why {n} variants cannot generate text", n=len(unable))
     lazy_expander(title, partial(st.markdown, f"{reasons}\n\n{published}"), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
+    widths = (138, 112, 108) if chart.is_narrow() else (None, None, None)  # On a phone, all columns are visible.
     st.dataframe(
         table(rows, learned, unable),
         hide_index=True,
-        height=430,
+        height=TABLE_HEIGHT,
         column_config={
-            _("Memory"): st.column_config.Column(
-                help=_(
-                    "Constant memory, and the memory that each token adds. Windows count as full from the first token "
-                    "on."
-                )
-            ),
-            _("Fewer multiply-adds than softmax"): st.column_config.Column(
-                help=_(
-                    "Shortest text for which the variant needs at least 5% fewer multiply-adds than "
-                    "softmax. Only lengths that are powers of two are tried."
-                )
-            ),
+            title: st.column_config.Column(width=width) for title, width in zip(titles(), widths, strict=True)
         },
     )
     st.caption(
@@ -126,9 +120,11 @@ def summary(rows: Sequence[MemoryRow], unable: Sequence[str], learned: int) -> F
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return Finding(
         _(
-            "**{able} of {all} variants can generate text, {fixed} of them with constant memory.**",
-            able=len(rows),
+            "**{able} of {all} variants can generate text, {learned} of them only if trained for it. {fixed} of the "
+            "others have constant memory.**",
+            able=len(rows) + learned,
             all=len(rows) + learned + len(unable),
+            learned=learned,
             fixed=sum(not row.grown_bytes for row in rows),
         ),
         paragraph(
@@ -141,11 +137,10 @@ def summary(rows: Sequence[MemoryRow], unable: Sequence[str], learned: int) -> F
             ),
             _("Variants with constant memory merge or discard earlier tokens."),
             _(
-                "The other {n} variants, such as {name}, cannot generate text here, because their outputs depend on "
-                "later tokens. {learned} of them can if trained for it.",
-                n=len(unable) + learned,
+                "The other {n} variants, such as {name}, cannot generate text, because their outputs depend on later "
+                "tokens.",
+                n=len(unable),
                 name=escape_markdown(unable[0]),
-                learned=learned,
             ),
         ),
     )
@@ -295,20 +290,21 @@ def table(
 ) -> list[dict[str, Any]]:
     """Return the lines of the table: softmax, constant memory, growing memory, and variants that cannot generate text.
 
-    In each group, the selected variants come first.
+    In each group, the smallest memory comes first.
     """
-    selected = [attention.key for attention in SharedOptions.variants.value]
 
     def order(row: MemoryRow) -> tuple[int, ...]:
-        key = ac.from_word(row.variant).key
-        place = selected.index(key) if key in selected else len(selected)
-        return (row.variant != REFERENCE, row.grown_bytes > 0, place, *_bytes(row))
+        return (row.variant != REFERENCE, row.grown_bytes > 0, *_bytes(row))
 
     lines = [(ac.from_word(row.variant), size_text(row), cheaper_from(row)) for row in sorted(rows, key=order)]
     for group, text in ((learned, _("only if trained for it")), (unable, _("cannot generate text"))):
         lines += [(attention, text, "—") for attention in group]
-    titles = (_("Memory"), _("Fewer multiply-adds than softmax"))
-    return [{_("Variant"): label(attention), **dict(zip(titles, cells, strict=True))} for attention, *cells in lines]
+    return [dict(zip(titles(), (label(attention), *cells), strict=True)) for attention, *cells in lines]
+
+
+def titles() -> tuple[str, ...]:
+    """Return the titles of the table's columns."""
+    return _("Variant"), _("Memory"), _("Fewer multiply-adds than softmax")
 
 
 def cheaper_from(row: MemoryRow) -> str:
@@ -317,4 +313,4 @@ def cheaper_from(row: MemoryRow) -> str:
         return _("reference")
     if row.cheaper is None:
         return _("never")
-    return _("at any length") if row.cheaper == LENGTHS[0] else _("from {n:,} tokens", n=row.cheaper)
+    return _("at any length") if row.cheaper == 1 else _("from {n:,} tokens", n=row.cheaper)

@@ -7,7 +7,6 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.lessons.options import LessonOptions
 from app.page import Page
 from app.state.controls import choice
 from app.ui import input_panel
@@ -85,39 +84,20 @@ def top() -> tuple[ChosenInput, DeltaGenerator]:
 
 
 def _show_chapter_choice() -> None:
-    """Draw the choice of the chapter, and a button to the next chapter."""
-    current = st.session_state[CHAPTER_KEY] = current_chapter()
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.segmented_control(
-            _("Chapter"),
-            list(CHAPTERS),
-            key=CHAPTER_KEY,
-            format_func=lambda each: _(CHAPTERS[each]),
-            on_change=_set_chapter,
-            required=True,
-            label_visibility="collapsed",
-        )
-        # In a lesson, this button is left out: it would leave the lesson, which has its own “Next” button.
-        if (next_key := next_chapter(current)) and LessonOptions.lesson.value is None:
-            st.button(
-                _("Next: {chapter}", chapter=_(CHAPTERS[next_key])),
-                icon=":material/arrow_forward:",
-                icon_position="right",
-                key="causal.next",
-                type="tertiary",
-                on_click=CausalOptions.view.set,
-                args=(next_key,),
-            )
+    st.session_state[CHAPTER_KEY] = current_chapter()
+    st.segmented_control(
+        _("Chapter"),
+        list(CHAPTERS),
+        key=CHAPTER_KEY,
+        format_func=lambda each: _(CHAPTERS[each]),
+        on_change=_set_chapter,
+        required=True,
+        label_visibility="collapsed",
+    )
 
 
 def _set_chapter() -> None:
     CausalOptions.view.set(st.session_state[CHAPTER_KEY])
-
-
-def next_chapter(view: str) -> str:
-    """Return the key of the next chapter; empty after the last."""
-    order = [*CHAPTERS, ""]
-    return order[order.index(view) + 1]
 
 
 def _show_view(view: Any, top_result: tuple[ChosenInput, DeltaGenerator]) -> None:  # noqa: ANN401 - a module

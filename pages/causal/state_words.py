@@ -99,7 +99,7 @@ def error_text(error: float, uniform: float) -> str:
         text = N_("Its output error for this token is {error}, the same as with equal weights.")
     elif error < uniform:
         text = N_("Its output error for this token is {error}, less than with equal weights ({uniform}).")
-    return _(text, **values)
+    return paragraph(_(text, **values), _("An output of zero would have an error of 100%.") if error > 1 else "")
 
 
 def state_change(history: StateHistory, i: int) -> str:

@@ -18,6 +18,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import label, sentence_name
 from attention_core.experiments import causal_modes
+from attention_core.experiments.causal_gradient import COMPARED_TOKENS
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, MAX_COMPARED_TOKENS, AgreementRow, CostRow
 from attention_core.formatting import MIB, at_most, format_interpolated, number
 from attention_core.limits import current
@@ -57,11 +58,13 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 
 def scope(chosen: ChosenInput) -> Scope:
-    """Return the scope of the outputs' comparison: one head or all heads, on at most ``MAX_COMPARED_TOKENS`` tokens."""
+    """Return the scope of the gradients' comparison: one head or all heads, on at most ``COMPARED_TOKENS`` tokens."""
     words = tuple(attention.word for attention in _compared_attentions())
-    tokens = min(chosen.qkv.n, MAX_COMPARED_TOKENS)
+    tokens = min(chosen.qkv.n, COMPARED_TOKENS)
     result = replace(input_panel.scope(chosen), aggregation="each", tokens=tokens, variants=words)
-    text = _("Costs on random inputs · outputs compared on {input}", input=input_panel.headline(chosen.source, result))
+    text = _(
+        "Costs on random inputs · gradients compared on {input}", input=input_panel.headline(chosen.source, result)
+    )
     return replace(result, subtitle=text)
 
 

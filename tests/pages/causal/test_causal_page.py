@@ -8,7 +8,7 @@ from driver import charts, spoken, visit
 
 import attention_core as ac
 from app.ui.input_forms import UPLOAD
-from pages.causal.page import CHAPTERS, PAGE, QUESTIONS, CausalOptions, next_chapter
+from pages.causal.page import CHAPTERS, PAGE, QUESTIONS, CausalOptions
 
 SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
 COSTS = {"overview": 1, "algorithms": 3, "generation": 3, "gradient": 3}
@@ -63,7 +63,7 @@ def test_an_upload_is_drawn_and_an_empty_text_is_reported(open_view, view, shape
     np.savez(out, **arrays)
     at = open_view(view, input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", out.getvalue())})
     assert not at.error
-    assert len(charts(at)) == ({"leak": 1, "state": 1, "fading": 2} | COSTS)[view]
+    assert len(charts(at)) == (dict.fromkeys(SLIDERS, 1) | COSTS)[view]
     empty = open_view(view, input="text", text=" ")
     assert len(empty.error) == 1
 
@@ -103,25 +103,14 @@ def test_a_link_with_an_invalid_state_opens_the_default(words):
     assert at.session_state["c_decays"] == [0.8, 0.95]
 
 
-def test_the_next_button_visits_all_chapters_in_order():
+def test_a_first_visit_opens_the_overview_and_the_tabs_open_all_chapters():
     at = visit("causal")
     assert at.session_state["c_view"] == "overview", "a first visit begins where the story does"
-    seen = []
     for view, title in CHAPTERS.items():
+        at.button_group(key="causal.chapter").set_value(view).run()
         assert at.session_state["c_view"] == view
         assert at.button_group(key="causal.chapter").formatted_values == [title]
-        seen.append(view)
-        if next_chapter(view):
-            assert at.button(key="causal.next").label == f"Next: {CHAPTERS[next_chapter(view)]}"
-            at.button(key="causal.next").click().run()
-    assert {*seen, "gradient"} == set(PAGE.views)
-    assert not any(button.key == "causal.next" for button in at.button)
-
-
-def test_a_lesson_hides_the_button_to_the_next_chapter():
-    at = visit("causal", {"n": "24", "lesson": "pooling"})
-    assert "Step 1 of 4" in " ".join(each.proto.body for each in at.get("html"))
-    assert not any(button.key == "causal.next" for button in at.button)
+    assert {*CHAPTERS, "gradient"} == set(PAGE.views)
 
 
 def test_an_address_without_a_chapter_opens_the_leaks():

@@ -1,13 +1,16 @@
 """Tests of the Forgetting chapter: the weights that it shows, and the sentences about them."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from driver import charts, full_text, numbers, spoken
 
 import attention_core as ac
 from attention_core.analysis.state.token_weight import causal_weights
 from attention_core.formatting import percent
 from pages.causal.fading import _last_drawn
-from pages.causal.fading_words import Line, quarter_text, small_percent, summary
+from pages.causal.fading_words import Line, small_percent, summary
 
 
 def line(name, law="", *, n=40, token=2, decay=None):
@@ -39,15 +42,32 @@ def test_the_headline_has_the_median_weights_of_the_later_half_of_the_rows():
     )
 
 
-def test_the_weight_of_the_first_quarter_in_the_last_row_is_named():
-    assert quarter_text([line("Softmax"), LINEAR, line("Slow", "factor", decay=0.9), HALF], 10).replace(
-        "\N{NO-BREAK SPACE}", " "
-    ) == (
-        "In the last row, the first 10 tokens receive 25% from Linear, 25% from softmax and less than 0.001% from Half."
-    )
-    assert quarter_text([line("Softmax"), LINEAR], 1) == (
-        "In the last row, the first token receives 2.5% from Linear and 2.5% from softmax."
-    )
+@pytest.mark.parametrize(
+    ("linear", "half", "weights", "is_said"),
+    [
+        (1.0, 0.1, (1, 0.1, 1), True),
+        (0.5, 0.1, (1, 0.1, 1), True),
+        (0.49, 0.1, (1, 0.1, 1), False),
+        (2.0, 0.1, (1, 0.1, 1), True),
+        (2.1, 0.1, (1, 0.1, 1), False),
+        (1.0, 0.11, (1, 0.1, 1), False),
+        (1.0, 0.1, (1, 0.11, 1), False),
+        (1.0, 0.1, (1, 0.5, 0.1), False),
+    ],
+    ids=["all", "half", "less", "double", "more", "not forgotten", "rises little", "only falls"],
+)
+def test_the_headline_says_how_the_variants_differ_if_all_three_show_it(linear, half, weights, is_said):
+    even = float(np.median(1 / np.arange(21, 41)))
+    column = np.full(38, weights[1])
+    column[0], column[-1] = weights[0], weights[2]
+    lines = [
+        replace(line("Softmax"), token_weights=column),
+        replace(LINEAR, token_weights=np.full(38, linear * even)),
+        replace(HALF, token_weights=np.full(38, half * even)),
+    ]
+    message = "**Linear dilutes this token, Half discards it, and softmax returns to it.** In rows 20 to 39, token 2 "
+    assert summary(lines, 2, LABELS).text.startswith(message) == is_said
+    assert summary(lines[:2], 2, LABELS).text.startswith("**In rows 20 to 39, ")
 
 
 def test_a_headline_about_a_late_token_uses_the_rows_from_this_token_on():
@@ -66,10 +86,8 @@ def test_one_token_keeps_all_the_weight():
 
 def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     at = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
-    curves, quarters = (
-        {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data}
-        for data in (each["data"] for each in charts(at)[:2])
-    )
+    [figure] = charts(at)
+    curves = {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in figure["data"]}
     retention = ac.get("retention", decay=0.9, feature_map="exp")
     for name, attention in (
         ("Softmax", ac.get("softmax")),
@@ -79,9 +97,7 @@ def test_the_curves_equal_the_weights_of_the_library(open_view, record):
         weights = causal_weights(record, attention, head=1)
         np.testing.assert_allclose(curves[name][0], np.arange(3, 24))
         np.testing.assert_allclose(curves[name][1], 100 * weights[3:, 3])
-        np.testing.assert_allclose(quarters[name][1][-1], 100 * weights[-1, :6].sum())
     np.testing.assert_allclose(curves["equal weights"][1], 100 / np.arange(4, 25))
-    assert charts(at)[1]["layout"]["yaxis"]["title"]["text"] == "weight of the first 6 tokens, %"
     medians = [
         np.median(causal_weights(record, attention, head=1)[12:, 3])
         for attention in (ac.get("linear", feature_map="exp"), ac.get("softmax"), retention)
@@ -106,8 +122,7 @@ def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
 def test_charts_have_a_line_for_each_chosen_decay(open_view):
     bare = open_view("fading", c_decays=[])
     assert len(charts(bare)[0]["data"]) == 3
-    assert len(charts(bare)) == 2
-    assert charts(open_view("fading", n=7))[1]["layout"]["yaxis"]["title"]["text"] == "weight of the first token, %"
+    assert len(charts(bare)) == 1
     everything = open_view("fading", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
     assert len(charts(everything)[0]["data"]) == 11
     retention = [trace["line"]["dash"] for trace in charts(open_view("fading"))[0]["data"] if "γ" in trace["name"]]

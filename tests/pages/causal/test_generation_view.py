@@ -10,7 +10,7 @@ from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.run_records import group_samples
 from attention_core.experiments.generation import MemoryRow
 from pages.causal.generation import TIMED, group_by_size, group_name, group_short_name, summary
-from pages.causal.generation_times import time_details, time_text
+from pages.causal.generation_times import _first_crossing, time_details, time_text
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):
@@ -72,6 +72,13 @@ def test_the_headline_names_the_first_faster_and_the_slowest_variant(times, word
     heads = f"{lines[0].run.spec.heads} heads of size {lines[0].run.spec.head_size}"
     assert time_text(lines) == f"**Per new token ({heads}), {words}**"
     assert time_text(series({"softmax": (1.0, 16.0)})) == ""
+
+
+def test_a_line_marks_where_the_first_variant_becomes_faster():
+    tokens, label = _first_crossing(series({"softmax": (1.0, 16.0), "linear": (2.0, 8.0), "cosine": (2.0, 4.0)}))
+    assert (round(tokens), label) == (25, "Cosine is faster<br>from about 25 tokens on")
+    assert _first_crossing(series({"softmax": (1.0, 16.0), "linear": (0.5, 8.0)})) is None
+    assert _first_crossing([]) is None
 
 
 def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view, monkeypatch):

@@ -8,7 +8,8 @@ from driver import charts, chosen, full_text, points, spoken, table
 
 import attention_core as ac
 from app.ui.chart import NARROW
-from attention_core.experiments.generation import LENGTHS, MemoryRow
+from attention_core.experiments import generation
+from attention_core.experiments.generation import MemoryRow
 from pages.causal.overview import (
     KNOWN,
     TOKEN_COUNTS,
@@ -36,15 +37,16 @@ def test_variants_are_grouped_by_memory_with_a_reason_if_they_cannot_generate(op
     grows = [memory.endswith("per token") for memory in found["Memory"][1 : len(able)]]
     assert grows == sorted(grows), "constant memory comes first"
     assert found.index[0] == "Softmax"
-    assert found.index[1] == "Linear", "selected variants are first of their kind"
+    assert found.index[1] == "DeltaNet", "the smallest constant memory"
     assert found.index[len(able) :].str.contains("Nyström · landmarks 32").sum() == 1
     text = spoken(at)
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in text
     assert text.count("- **") == len(ac.all_variants()) - len(able) - 2
     assert "Latent attention and quantised keys can generate text in published models, because" in text
     constant = found["Memory"].str.endswith("B").sum()
-    assert f"{len(able)} of {len(found)} variants can generate text, {constant} of them with constant memory." in text
-    assert " The other 10 variants, such as Nyström, cannot generate text here, because" in text
+    assert f"{len(able) + 2} of {len(found)} variants can generate text, 2 of them only if trained for it. " in text
+    assert f"{constant} of the others have constant memory." in text
+    assert " The other 8 variants, such as Nyström, cannot generate text, because" in text
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4} B per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4} B"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
@@ -164,14 +166,7 @@ def test_forms_of_linear_attention_other_than_chunks_are_cheaper_for_shorter_tex
     assert "in which Linear works in chunks of 64 tokens." in captions
 
     def first_cheaper(causal, **settings):
-        costs = [
-            [
-                variant.cost(n, 32, causal=causal, heads=1).multiply_adds
-                for variant in (ac.get("linear", **settings), ac.get("softmax"))
-            ]
-            for n in LENGTHS
-        ]
-        return next(n for n, (linear, softmax) in zip(LENGTHS, costs, strict=True) if linear < softmax)
+        return generation.cheaper_from(ac.get("linear", **settings), 1, 32, causal=causal)
 
     chunked = first_cheaper(True)
     assert chunked > first_cheaper(True, mode="recurrent")
@@ -182,11 +177,10 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
     assert TOKEN_COUNTS[-1] == 16384
     assert full_text(summary(found, ["Nyström", "Funnel"], 1)) == (
-        "**3 of 6 variants can generate text, 2 of them with constant memory.** "
-        "Softmax keeps every token, so its memory grows. After 16,384 tokens, softmax stores about 2,000 times as much "
-        "as Linear. Variants with constant memory merge or discard earlier tokens. The other 3 variants, such "
-        "as Nyström, cannot generate text here, because their outputs depend on later tokens. 1 of them can if trained "
-        "for it."
+        "**4 of 6 variants can generate text, 1 of them only if trained for it. 2 of the others have constant "
+        "memory.** Softmax keeps every token, so its memory grows. After 16,384 tokens, softmax stores about 2,000 "
+        "times as much as Linear. Variants with constant memory merge or discard earlier tokens. The other 2 variants, "
+        "such as Nyström, cannot generate text, because their outputs depend on later tokens."
     )
 
 

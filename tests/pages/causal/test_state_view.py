@@ -216,6 +216,8 @@ def test_the_end_of_a_scale_is_a_power_of_two_up_to_the_largest_value(sizes, i, 
         (0.831, 0.829, "83%, the same as with equal weights."),
         (0.82, 0.83, "82%, less than with equal weights (83%)."),
         (0.84, 0.83, "84%, more than with equal weights (83%)."),
+        (1.0, 0.9, "100%, more than with equal weights (90%)."),
+        (1.1, 1.2, "110%, less than with equal weights (120%). An output of zero would have an error of 100%."),
     ],
 )
 def test_the_error_is_compared_with_equal_weights(error, uniform, words):
