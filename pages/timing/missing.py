@@ -25,8 +25,8 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             group.append(escape_markdown(in_words(names[key])))
     run_name = _("live") if live else _("recorded")
     no_step = _n(
-        "{names} is left out of the {run} run, because this app cannot run it token by token.",
-        "{names} are left out of the {run} run, because this app cannot run them token by token.",
+        "{names} is left out of the {run} run, because this app has no token-by-token form of it.",
+        "{names} are left out of the {run} run, because this app has no token-by-token form of them.",
         n=len(without_step),
         run=run_name,
         names=enumeration(without_step),

@@ -253,7 +253,7 @@ def test_variants_without_a_decode_step_are_left_out_with_a_reason():
     at = open_timing(variants=(ac.get("softmax"), ac.get("linear"), ac.get("nystrom")), t_mode="decode", **TINY)
     at.button(key="timing.button").click().run()
     assert list(lines(charts(at)[0], "solid")) == ["Softmax", "Linear"]
-    assert any("Nyström" in c.value and "cannot run it token by token" in c.value for c in at.caption)
+    assert any("Nyström" in c.value and "has no token-by-token form of it" in c.value for c in at.caption)
 
 
 def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():

@@ -408,7 +408,7 @@ def test_variants_without_a_decode_step_have_this_app_as_the_reason():
     skipped = tuple(Skipped(variant=word, n=16, reason="It cannot.") for word in ("local", "nystrom"))
     run = replace(RUN, spec=replace(RUN.spec, mode="decode"), left_out=skipped)
     assert missing.left_out(run, {"local": "Local", "nystrom": "Nyström"}, live=False) == [
-        "Local and Nyström are left out of the recorded run, because this app cannot run them token by token."
+        "Local and Nyström are left out of the recorded run, because this app has no token-by-token form of them."
     ]
 
 
