@@ -5,16 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import _
 from attention_core.formatting import formatted
 
 if TYPE_CHECKING:
     import attention_core as ac
     from app.lessons.screen import Screen
-
-
-MODERATE = 3
-"""A guess is not far off if its error is at most this many times the largest error of a close guess."""
 
 
 @dataclass(frozen=True)
@@ -151,20 +147,12 @@ def verdict(measure: Measure, truth: float | None, guess: float | None, screen: 
     values = {"truth": measure.format(truth, screen)}
     if guess is None:
         return _("Answer: {truth}.", **values)
-    values |= {"guess": measure.format(guess, screen), "off": measure.difference(abs(guess - truth), screen)}
-    if values["guess"] == values["truth"]:
-        return _("Correct: {right}.", right=values["truth"])
     error = abs(guess - truth)
+    values |= {"guess": measure.format(guess, screen), "off": measure.difference(error, screen)}
+    if values["guess"] == values["truth"]:
+        return _("Correct. It is {truth}.", **values)
     if error <= measure.tolerance:
-        return _("Your guess: {guess}. Answer: {truth}. Your guess is close.", **values)
-    if error <= MODERATE * measure.tolerance:
-        text = (
-            N_("Not far off: the answer is {off} lower.")
-            if guess > truth
-            else N_("Not far off: the answer is {off} higher.")
-        )
-    else:
-        text = (
-            N_("Far off: the answer is {off} lower.") if guess > truth else N_("Far off: the answer is {off} higher.")
-        )
-    return paragraph(_("Your guess: {guess}. Answer: {truth}.", **values), _(text, **values))
+        return _("Your guess ({guess}) is close. It is {truth}.", **values)
+    if guess > truth:
+        return _("Not quite. It is {truth}, and your guess ({guess}) is {off} too high.", **values)
+    return _("Not quite. It is {truth}, and your guess ({guess}) is {off} too low.", **values)

@@ -8,7 +8,7 @@ from app.lessons.answer import Answer
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
 from app.measures import verdict
-from app.words.i18n import _, end_sentence, enumeration, paragraph
+from app.words.i18n import _, end_sentence, enumeration
 
 
 def answer_lines(step: Step, translate: Callable[[str], str], guess: float | None, screen: Screen) -> list[str]:
@@ -35,8 +35,7 @@ def answer_lines(step: Step, translate: Callable[[str], str], guess: float | Non
         return [verdict(target.measure, None, guess)]
     shown = target.measure.format(truth, step_screen)
     if names:
-        right = choice_verdict(names[interval_index(step.bounds, truth)], chosen)
-        lines = [paragraph(right, _("Measured: {truth}.", truth=shown))]
+        lines = [interval_verdict(names[interval_index(step.bounds, truth)], chosen, shown)]
     else:
         lines = [verdict(target.measure, truth, guess, step_screen)]
     if own_number is not None and (own := target.measure.format(own_number, screen)) != shown:
@@ -76,7 +75,16 @@ def choice_verdict(right: str, chosen: str | None) -> str:
         return _("Answer: {right}.", right=right)
     if chosen == right:
         return _("Correct: {right}.", right=right)
-    return _("Your choice: {chosen}. Answer: {right}.", chosen=chosen, right=right)
+    return _("Not quite. The answer is “{right}”.", right=right)
+
+
+def interval_verdict(right: str, chosen: str | None, truth: str) -> str:
+    """Return a sentence with the measured number and, after a wrong choice, the interval that contains it."""
+    if chosen is None:
+        return _("Answer: {truth}.", truth=truth)
+    if chosen == right:
+        return _("Correct. It is {truth}.", truth=truth)
+    return _("Not quite. It is {truth}, so “{right}” is right.", truth=truth, right=right)
 
 
 def numbers_text(target: Answer, screen: Screen) -> str:

@@ -76,7 +76,8 @@ def show(page: str) -> Callable[[], None]:
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             answered = key in st.session_state.get(ANSWERS, {})
-            st.html(_head_html(lesson, number, translate, pending=is_pending(page)), width="stretch")
+            head = _head_html(lesson, number, translate, answered=answered, pending=is_pending(page))
+            st.html(head, width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
         st.html(_text_html(step, translate, answered=answered))
         with st.container(gap="xsmall"):
@@ -86,7 +87,7 @@ def show(page: str) -> Callable[[], None]:
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(translate(step.ask))}</p>')
                 if answered:
-                    end = _end_html(lesson, translate) if number == len(lesson.steps) else ""
+                    end = _end_html(lesson, number, translate)
                     return partial(_draw_answer, step, translate, key, st.empty(), end)
                 try:
                     _draw_question(step, translate, key)
@@ -194,20 +195,21 @@ def step_link(lesson: Lesson, number: int, label: str, kind: str = "", *, name: 
     return f'<a class="way {kind}" target="_self" href="{href}"{attributes}>{html.escape(label)}</a>'
 
 
-def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, pending: bool) -> str:
+def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, answered: bool, pending: bool) -> str:
     """Return the head of the card as HTML: the lesson's title, its progress, and links to the previous and next step.
 
     Args:
         lesson: the lesson.
         number: the step's number.
         translate: translates the lesson's text.
-        pending: whether the step's question has no answer yet; the page's controls are hidden until then.
+        answered: whether the step's question is answered; the link to the next step then follows the answer.
+        pending: whether the page's controls are hidden until the answer.
     """
     step, count, present = lesson.steps[number - 1], len(lesson.steps), LessonOptions.present.value
     kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
     links = [
         step_link(lesson, number - 1, "← " + _("Back"), "before") if number > 1 else "",
-        step_link(lesson, number + 1, _("Next") + " →", "after") if number < count else "",
+        step_link(lesson, number + 1, _("Next step") + " →", "after") if number < count and not answered else "",
         step_link(lesson, number, "↺", name=_("Reset the screen of this step")),
     ]
     return (
@@ -322,11 +324,13 @@ def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: De
         st.html(f'<p class="answer">{html.escape(first)}</p>{paragraphs}{end}')
 
 
-def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:
-    """Return what follows a lesson's last answer, as HTML: its conclusion, and a link to the next included lesson.
+def _end_html(lesson: Lesson, number: int, translate: Callable[[str], str]) -> str:
+    """Return what follows a step's answer, as HTML: a link to the next step, or the conclusion and the next lesson.
 
     After the last included lesson, and after any other lesson, the link leads to the list of lessons.
     """
+    if number < len(lesson.steps):
+        return f"<p>{step_link(lesson, number + 1, _('Next step') + ' →', 'after')}</p>"
     conclusion = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(translate(lesson.seen))}"
     lessons = [*all_lessons().values()]
     if lesson in lessons[:-1]:

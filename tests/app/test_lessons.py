@@ -242,8 +242,8 @@ def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        ("output", "Your guess: 30%. Answer: 55%. Not far off: the answer is 25 percentage points higher."),
-        ("kl", "Your guess: 0.30. Answer: 0.55. Not far off: the answer is 0.25 higher."),
+        ("output", "Not quite. It is 55%, and your guess (30%) is 25 percentage points too low."),
+        ("kl", "Not quite. It is 0.55, and your guess (0.30) is 0.25 too low."),
     ],
 )
 def test_an_error_has_the_unit_of_the_page(metric, words):
@@ -288,8 +288,8 @@ def test_the_included_lessons_compute_every_answer():
 
 def test_a_guess_is_compared_with_the_number():
     at = press(guess(open_lesson("flat"), 4.5), ".check")
-    assert "Your guess: 4.50 nats. Answer: 4.62 nats. Your guess is close." in card(at)
-    assert "Far off: the answer is 2.62 nats higher." in card(press(guess(open_lesson("flat"), 2.0), ".check"))
+    assert "Your guess (4.50 nats) is close. It is 4.62 nats." in card(at)
+    assert "is 2.62 nats too low." in card(press(guess(open_lesson("flat"), 2.0), ".check"))
 
 
 def test_a_finished_lesson_is_closed_in_the_list_of_lessons():
@@ -333,7 +333,7 @@ def test_an_unmoved_slider_is_no_guess():
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert not check.disabled
     assert "Move the slider" not in card(at)
-    assert "Your guess: 0.00 nats." in card(press(at, ".check"))
+    assert "your guess (0.00 nats) is" in card(press(at, ".check"))
 
 
 @pytest.mark.parametrize(("key", "place"), NUMBERS)
@@ -355,7 +355,7 @@ def test_a_knob_changed_after_the_answer_gives_the_new_number():
     at = press(open_lesson("window_and_sink"), ".show")
     at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=3))
     text = card(at.run())
-    assert "Answer: More than 40%. Measured: 49%." in text
+    assert "Answer: 49%." in text
     assert re.search(r"With your current settings, the answer would be \d+%", text)
 
 
@@ -558,14 +558,11 @@ MEASURE = PageMeasure("t", lambda screen: 1.0, unit="%", tolerance=5, missing_me
     [
         (None, 3.0, "No."),
         (40.0, None, "Answer: 40%."),
-        (40.1, 39.9, "Correct: 40%."),
-        (40.0, 41.0, "Your guess: 41%. Answer: 40%. Your guess is close."),
-        (40.0, 45.0, "Your guess: 45%. Answer: 40%. Your guess is close."),
-        (40.0, 46.0, "Your guess: 46%. Answer: 40%. Not far off: the answer is 6 percentage points lower."),
-        (40.0, 25.0, "Your guess: 25%. Answer: 40%. Not far off: the answer is 15 percentage points higher."),
-        (40.0, 24.0, "Your guess: 24%. Answer: 40%. Far off: the answer is 16 percentage points higher."),
-        (40.0, 56.0, "Your guess: 56%. Answer: 40%. Far off: the answer is 16 percentage points lower."),
-        (40.0, 34.0, "Your guess: 34%. Answer: 40%. Not far off: the answer is 6 percentage points higher."),
+        (40.1, 39.9, "Correct. It is 40%."),
+        (40.0, 41.0, "Your guess (41%) is close. It is 40%."),
+        (40.0, 45.0, "Your guess (45%) is close. It is 40%."),
+        (40.0, 46.0, "Not quite. It is 40%, and your guess (46%) is 6 percentage points too high."),
+        (40.0, 34.0, "Not quite. It is 40%, and your guess (34%) is 6 percentage points too low."),
         (-40.0, None, "Answer: −40%."),
     ],
 )
@@ -587,7 +584,10 @@ def test_a_number_is_assigned_to_its_interval(number, place):
 def test_the_text_on_a_choice():
     assert answer_text.choice_verdict("A", None) == "Answer: A."
     assert answer_text.choice_verdict("A", "A") == "Correct: A."
-    assert answer_text.choice_verdict("A", "B") == "Your choice: B. Answer: A."
+    assert answer_text.choice_verdict("A", "B") == "Not quite. The answer is “A”."
+    assert answer_text.interval_verdict("A", None, "4%") == "Answer: 4%."
+    assert answer_text.interval_verdict("A", "A", "4%") == "Correct. It is 4%."
+    assert answer_text.interval_verdict("A", "B", "4%") == "Not quite. It is 4%, so “A” is right."
 
 
 def test_the_text_on_the_length_of_a_lesson():

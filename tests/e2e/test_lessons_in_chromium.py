@@ -38,7 +38,7 @@ def test_a_lesson_is_completed_from_the_list_with_guesses(page, server):
         settle(page)
         check.click()
         text = answered(page)
-        number = re.search(r"Measured: (\d+)%", text)[1]
+        number = re.search(r"It is (\d+)%", text)[1]
         if step.answer.startswith("output_error"):
             name = {"local": "Local", "sink": "Sink"}[step.answer.split()[1]]
             sentence = page.locator(".st-key-matrices-headline")
