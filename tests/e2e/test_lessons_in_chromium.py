@@ -72,7 +72,7 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
             page.keyboard.press("ArrowRight")
         settle(page)
         card(page).get_by_role("button", name="Check").click()
-        share = re.findall(r"(?:Measured|Answer): (\d+%)", answered(page))[-1]
+        share = re.findall(r"(?:It is|Answer:) (\d+%)", answered(page))[-1]
         expect(result).not_to_have_text(before, use_inner_text=True)
         name = {"linear": "Linear", "gated_deltanet": "Gated DeltaNet"}[step.answer.split()[1]]
         # The page states the variant's accuracy, or the training step at which the variant learned the task, or that
@@ -137,7 +137,7 @@ def figure_in_view(page):
     )
 
 
-MEASURED = r"(?:Measured|^Answer): (\d[\d.,]*(?:%| \w+)?)(?<!\.)"
+MEASURED = r"(?:It is|^Answer:) (\d[\d.,]*(?:%| \w+)?)(?<!\.)"
 """Pattern of the number in the text of an answer, with its unit. A chart's axis may show the number 100%."""
 VISIBLE = """(page) => {
     const texts = [];
