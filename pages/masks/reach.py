@@ -163,7 +163,7 @@ def _show_shares(masks: Masks, stack: Reach, stack_name: str) -> None:
         paragraph(
             _("Pairs connected if every layer uses the same variant, or if the layers of the stack repeat."),
             _("Each token also keeps its own information (residual connection).") if skips_itself else "",
-            _("After a row's last number, more layers connect no further pair."),
+            _("In an empty cell, the layer connects no further pair."),
         )
     )
     st.dataframe(table(rows), hide_index=True, height="content")
