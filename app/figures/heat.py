@@ -15,6 +15,8 @@ MAX_GAPS = 48
 """Largest number of cells with gaps between them. On a phone, gaps would cover half of narrower cells."""
 STOPS = 17
 """Number of stops of the colour scale."""
+LEGEND = 240
+"""Length of the colour scale in pixels."""
 _ROW, _HEAD, _FOOT = 48, 76, 64
 """Height in pixels of a row with its title, of the legend above all rows, and of the axis below."""
 
@@ -62,8 +64,8 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "hoverongaps": False,
                 "text": notes.tolist(),
                 "hovertemplate": "%{text}<extra></extra>",
-                # The colour bar is narrower than the figure, so that the labels at its ends fit on a phone too.
-                "colorbar": colour_legend(scale, ticks, x=0.05, length=0.9),
+                # The labels at both ends of the colour bar fit on a phone too.
+                "colorbar": colour_legend(scale, ticks, x=0.05, length=LEGEND) | {"lenmode": "pixels"},
             }
         ],
         [escape_label(row.title) for row in rows],

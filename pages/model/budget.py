@@ -116,16 +116,17 @@ def budget_value(word: str) -> float:
 
 
 def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]) -> Lines:
-    """Return the findings about the budgets with which perplexity and copying are preserved, one line per variant."""
+    """Return the findings about the budgets that preserve perplexity and copying; equal ones share a finding."""
     reading_row, copy_row = original_rows(rows)
     if reading_row is None or copy_row is None:
         return []
     copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
     limits = {"perplexity": words.SAME_RATIO * reading_row.perplexity, "copied": copied_limit}
-    return [
-        [_preserved(word, reading_row.tokens, *(_values_within(word, points, *limit) for limit in limits.items()))]
-        for word, points in lines.items()
-    ]
+    names_by_values: dict[tuple[str, ...], list[str]] = {}
+    for word, points in lines.items():
+        values = (_setting(word), *(_values_within(word, points, *limit) for limit in limits.items()))
+        names_by_values.setdefault(values, []).append(curve_name(word, list(lines)))
+    return [[_preserved(enumeration(names), reading_row.tokens, *values)] for values, names in names_by_values.items()]
 
 
 def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: float) -> str:
@@ -147,49 +148,39 @@ def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: fl
     return f"{setting} ∈ {{{', '.join(inner)}}}" if inner else ""
 
 
-def _preserved(word: str, n: int, reads: str, copies: str) -> Finding:
-    """Return the budgets of a variant with which it reads a text of ``n`` tokens, and copies, about as well."""
-    values = {"name": _(registry.from_word(word).title), "setting": _setting(word), "n": n}
-    values |= {"reads": reads, "copies": copies}
+def _preserved(names: str, n: int, setting: str, reads: str, copies: str) -> Finding:
+    """Return the budgets of variants with which they read a text of ``n`` tokens, and copy, about as well."""
+    values = {"names": names, "setting": setting, "n": n, "reads": reads, "copies": copies}
     if not reads and not copies:
         text = _(
-            "**With {name}, no tested value of {setting} is enough to predict or copy text about as well as the "
-            "original model.**",
+            "**With {names}, no tested {setting} is enough to predict or copy text about as well as the original "
+            "model.**",
             **values,
         )
         return Finding(text)
     if not reads:
         return Finding(
-            _("**With {copies}, {name} copies repeated text about as well as the original model.**", **values),
             _(
-                "With {name}, no tested value of {setting} is enough to predict this text about as well as the "
-                "original model (perplexity).",
+                "**With {names}, {copies} is enough to copy repeated text about as well as the original model.**",
                 **values,
             ),
+            _("No tested {setting} is enough to predict this text about as well (perplexity).", **values),
         )
     predicts = _(
-        "**With {reads}, {name} predicts this text of {n} tokens about as well as the original model (perplexity).**",
+        "**With {names}, {reads} is enough to predict this text of {n} tokens about as well as the original model "
+        "(perplexity).**",
         **values,
     )
     if not copies:
-        return Finding(
-            predicts,
-            _(
-                "With {name}, no tested value of {setting} is enough to copy repeated text about as well as the "
-                "original model.",
-                **values,
-            ),
-        )
+        return Finding(predicts, _("No tested {setting} is enough to copy repeated text about as well.", **values))
     if reads == copies:
         text = _(
-            "**With {reads}, {name} predicts this text of {n} tokens and copies repeated text about as well as the "
-            "original model.**",
+            "**With {names}, {reads} is enough to predict this text of {n} tokens and to copy repeated text about as "
+            "well as the original model.**",
             **values,
         )
         return Finding(text)
-    return Finding(
-        predicts, _("To copy repeated text about as well as the original model, {name} needs {copies}.", **values)
-    )
+    return Finding(predicts, _("To copy repeated text about as well, {names} must have {copies}.", **values))
 
 
 BUDGET = View(

@@ -9,9 +9,9 @@ import streamlit as st
 from app.figures.heat import Row, heat
 from app.ui import chart
 from app.words.finding import Finding, Lines
-from app.words.i18n import N_, _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import swap
-from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, SwapRow, SwapTask
+from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow, SwapTask
 from attention_core.experiments.swap.derived import CurvePoint, curve_points, first_above, original_rows
 from attention_core.formatting import formatted, number
 from pages.model import sweep, words
@@ -23,17 +23,11 @@ MAX_RATIO = 2.0
 
 
 def _tasks(question: Question) -> tuple[SwapTask, ...]:
-    return swap.layer_tasks(question.text, _with_floors(question), question.options.edge, depth(), live=question.live)
+    return swap.layer_tasks(question.text, question.words, question.options.edge, depth(), live=question.live)
 
 
 def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[CurvePoint]]:
-    return {
-        word: points for word in _with_floors(question) if (points := by_layers(rows, word, single=_single(question)))
-    }
-
-
-def _with_floors(question: Question) -> list[str]:
-    return list(dict.fromkeys([*question.words, *BASELINES]))
+    return {word: points for word in question.words if (points := by_layers(rows, word, single=_single(question)))}
 
 
 def _single(question: Question) -> bool:
@@ -44,10 +38,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if _single(question):
         draw_map(_lines(question, rows), rows, key=key)
     else:
-        # The perplexity of the baselines is so high that the lines of most variants would overlap in the same chart.
-        floors = _with_floors(question)[len(question.words) :]
-        x_title = _axis(question.options.edge)
-        sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, only_copying=floors)
+        sweep.draw(_lines(question, rows), rows, key=key, x_title=_axis(question.options.edge))
 
 
 def _axis(edge: str) -> str:
@@ -59,37 +50,13 @@ def _axis(edge: str) -> str:
     }[edge]
 
 
-def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
-    lines = _lines(question, rows)
+def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
-        _(
-            "{mean} and {random} ignore the text: their attention weights are the same for every text.",
-            mean=display_name(BASELINES[0]),
-            random=display_name(BASELINES[1]),
-        ),
-        "" if _single(question) else undrawn_floors(lines, question.words),
         _(
             "The ability to copy is how much lower the loss is when the model reads {n} random tokens a second time.",
             n=swap.PERIOD,
         ),
         words.results_origin(rows),
-    )
-
-
-def undrawn_floors(lines: Mapping[str, Sequence[CurvePoint]], chosen: Sequence[str]) -> str:
-    """Return the sentence about the perplexity of the variants that ignore the text, which the chart does not show.
-
-    It leaves out variants that are ``chosen``, and is empty if none is left.
-    """
-    floors = {word: points for word, points in lines.items() if word in BASELINES and word not in chosen}
-    found = [point.perplexity for points in floors.values() for point in points if point.perplexity is not None]
-    if not found:
-        return ""
-    return _(
-        "The chart leaves out the perplexity of {names} ({low} to {high}).",
-        names=enumeration(map(display_name, floors)),
-        low=number(min(found), 3),
-        high=number(max(found), 3),
     )
 
 
@@ -119,9 +86,9 @@ def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow],
     findings = []
     for word, points in lines.items():
         name = name_in_sentence(word, list(lines))
-        if word not in BASELINES and edge == "single":
+        if edge == "single":
             findings += _most_harmful(name, points, reading_row.perplexity, copy_row.copied)
-        elif word not in BASELINES:
+        else:
             findings.append(_tolerated_layers(name, points, reading_row.perplexity, copy_row))
     return [[finding] for finding in findings]
 
@@ -135,10 +102,11 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
         **values,
     )
     if reads is not None:
-        perplexity = _(
-            "{name} raises perplexity above {worse:g} times the original {where}.",
-            **values,
-            where=_where(points, reads),
+        perplexity = _n(
+            "Perplexity first exceeds {worse:g} times the original with {n} replaced layer.",
+            "Perplexity first exceeds {worse:g} times the original with {n} replaced layers.",
+            n=round(reads),
+            worse=words.WORSE_RATIO,
         )
     if copies is None:
         text = _(
@@ -146,25 +114,36 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
             **values,
         )
         return Finding(text, perplexity)
-    values["where"] = _where(points, copies)
+    lost = _lost_copying(name, points, copies, copy_row)
     if reads is None:
         ratio = max((point.perplexity / original for point in points if point.perplexity is not None), default=1.0)
-        return Finding(
-            _(
-                "**With {name}, the highest perplexity is {ratio} times the original. Yet over half of the ability to "
-                "copy is lost {where}.**",
-                **values,
-                ratio=formatted(ratio, ".2f"),
-            )
+        highest = _(
+            "With {name}, the highest perplexity is {ratio} times the original.",
+            name=name,
+            ratio=formatted(ratio, ".2f"),
         )
-    return Finding(_("**With {name}, over half of the ability to copy is lost {where}.**", **values), perplexity)
+        return Finding(f"**{paragraph(highest, lost)}**")
+    return Finding(f"**{lost}**", perplexity)
 
 
-def _where(points: Sequence[CurvePoint], n: float) -> str:
-    """Return between which tested numbers of replaced layers something changes: ``n`` and the last one before it."""
-    if before := [point.x for point in points if point.x < n]:
-        return _("between {low} and {high} replaced layers", low=round(max(before)), high=round(n))
-    return _n("with only {n} replaced layer", "with only {n} replaced layers", n=round(n))
+def _lost_copying(name: str, points: Sequence[CurvePoint], n: float, copy_row: CopyRow) -> str:
+    """Return with how many replaced layers over half of the ability to copy is lost, and the loss just below."""
+    losses = {point.x: point.copied for point in points if point.copied is not None}
+    if not (before := [x for x in losses if x < n]):
+        return _n(
+            "With only {n} replaced layer, {name} loses over half of the ability to copy.",
+            "With only {n} replaced layers, {name} loses over half of the ability to copy.",
+            n=round(n),
+            name=name,
+        )
+    lost = max(0.0, (losses[max(before)] - copy_row.copied) / (copy_row.first - copy_row.copied))
+    return _(
+        "With {n} replaced layers, {name} loses over half of the ability to copy; with {low}, {share}.",
+        low=round(max(before)),
+        share=formatted(lost, ".0%"),
+        n=round(n),
+        name=name,
+    )
 
 
 def _most_harmful(name: str, points: Sequence[CurvePoint], original: float, copied: float) -> list[Finding]:

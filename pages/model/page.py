@@ -51,7 +51,11 @@ def top() -> Question:
         return question
     if view != "encoder" and ModelOptions.text.value == OWN_TEXT:
         SharedOptions.text.draw(height=100)
-    variant_buttons.show(causal=view != "encoder", introduction=_introduction(view, question))
+    variant_buttons.show(
+        causal=view != "encoder",
+        introduction=_introduction(view, question),
+        without_settings=view in ("budget", "predicts"),  # These views measure several values of a setting.
+    )
     if SharedOptions.input.value == TrainedSource.key:
         st.caption(
             _(

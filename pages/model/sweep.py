@@ -1,6 +1,6 @@
 """Two charts of the Model page side by side: perplexity and copying loss over a quantity such as the budget."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -46,7 +46,6 @@ def draw(
     log_x: bool = False,
     name_of: Callable[[str], str] = display_name,
     mark: tuple[float, str] | None = None,
-    only_copying: Collection[str] = (),
 ) -> None:
     """Draw the charts of perplexity and of copying, with ticks at the measured positions.
 
@@ -58,7 +57,6 @@ def draw(
         log_x: whether the horizontal axis is logarithmic.
         name_of: function that returns a variant's name in the legend, given its word.
         mark: position and label of a vertical line in the chart of copying.
-        only_copying: words of variants that only the chart of copying shows.
     """
     xs = sorted({point.x for points in lines.values() for point in points})
     if not xs:
@@ -71,11 +69,7 @@ def draw(
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
         coloured = zip(lines.items(), palette.indices(list(lines)), strict=True)
-        series = [
-            _curve(name_of(word), word, points, name, colour)
-            for (word, points), colour in coloured
-            if name == "copied" or word not in only_copying
-        ]
+        series = [_curve(name_of(word), word, points, name, colour) for (word, points), colour in coloured]
         if level is not None:
             series.append(guide(_(ORIGINAL), [xs[0], xs[-1]], [level] * 2))
         log = log and needs_log(series)

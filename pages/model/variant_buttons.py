@@ -18,7 +18,7 @@ from attention_core import registry
 from attention_core.limits import current
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import Value
-from pages.model.options import ModelOptions, display_name
+from pages.model.options import ModelOptions, display_name, short_name
 
 WordsControl = Control[tuple[str, ...]]
 OPENED_KEY = "model.opened"
@@ -40,7 +40,12 @@ BUTTON_WORDS = (
 
 
 def show(
-    *, causal: bool, introduction: str, control: WordsControl | None = None, offered: Sequence[str] = BUTTON_WORDS
+    *,
+    causal: bool,
+    introduction: str,
+    control: WordsControl | None = None,
+    offered: Sequence[str] = BUTTON_WORDS,
+    without_settings: bool = False,
 ) -> None:
     """Draw the variants' buttons, the form that adds variants, and the settings that are open.
 
@@ -49,6 +54,7 @@ def show(
         introduction: the text before the buttons.
         control: the option that stores the variants; None for the decoder's option if ``causal``, else the encoder's.
         offered: words of the variants that can be added by a button.
+        without_settings: whether the buttons name settings only to distinguish two entries of one variant.
     """
     control = control or (ModelOptions.words if causal else ModelOptions.encoders)
     words = control.value
@@ -57,7 +63,7 @@ def show(
         st.markdown(introduction, width="content")
         for index, word in enumerate(words):
             st.button(
-                display_name(word),
+                short_name(word, words) if without_settings else display_name(word),
                 key=f"model.chip.{index}",
                 icon=":material/tune:",
                 type="primary" if index == opened else "secondary",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from app.words.finding import Finding, Lines
-from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph, predicates
+from app.words.i18n import N_, _, _n, enumeration, paragraph, predicates
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
@@ -95,7 +95,7 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
     if not SAME_RATIO < least.perplexity / original.perplexity <= MAX_REPAIRED_RATIO or low == high:
         return []
     better = _(
-        "**With {least}, where queries also see the first token (an attention sink), it rises only to {low}.**",
+        "**With {least}, where queries also see the first token (an attention sink), perplexity rises only to {low}.**",
         least=least.name,
         low=low,
     )
@@ -103,7 +103,8 @@ def _first_token_effects(original: Score, changed: Sequence[Score]) -> Lines:
     if most.hidden.window == least.hidden.window == most.hidden.max_keys - 1:
         worse = replace(most, name=_n("a window of {n} token", "a window of {n} tokens", n=most.hidden.window))
         better = _(
-            "**If the first token (an attention sink) replaces the farthest one, it rises only to {low}.**", low=low
+            "**If the first token (an attention sink) replaces the farthest one, perplexity rises only to {low}.**",
+            low=low,
         )
         counted = N_(
             "Both variants see at most {n} tokens. With {most}, these are the query's token and the {window} before it."
@@ -344,11 +345,10 @@ def listed_names(names: Sequence[str], total: int) -> str:
 
 
 def results_origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
-    """Return the sentence about where the results come from: recorded (date and processor), or computed now."""
-    stamps = sorted({row.recorded for row in rows if row.recorded})
+    """Return the sentence about where the results come from: recorded on a date, or computed now."""
+    dates = sorted({row.recorded.partition(", ")[0] for row in rows if row.recorded})
     live = any(not row.recorded for row in rows)
-    if not stamps:
+    if not dates:
         return _("Computed on this machine.")
-    parts = (stamp.split(", ", 1) for stamp in stamps)
-    text = _("Recorded on {stamps}.", stamps=clauses(_("{date}, {cpu}", date=date, cpu=cpu) for date, cpu in parts))
+    text = _("Recorded on {dates}.", dates=enumeration(dates))
     return paragraph(text, _("The other results were computed on this machine.") if live else "")

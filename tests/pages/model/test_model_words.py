@@ -259,7 +259,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     for group in ([blind, seen], [seen, blind]):
         assert explained(words.describe_effects, AS_IT_IS, group) == (
             "**On this text, perplexity rises with a window of 64 tokens, from 20 to 40.**  \n"
-            "**If the first token (an attention sink) replaces the farthest one, it rises only to 22.** "
+            "**If the first token (an attention sink) replaces the farthest one, perplexity rises only to 22.** "
             "Both variants see at most 65 tokens. With A, these are the query's token and the 64 before it. In many "
             "heads, queries without a relevant key put their weight on "
             "the first token. With A, this token is hidden, so the weight goes to other tokens.  \n"
@@ -276,12 +276,12 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         ]
         assert explained(words.describe_effects, AS_IT_IS, pair).startswith(
             "**On this text, perplexity rises with A, from 20 to 40.**  \n"
-            "**With B, where queries also see the first token (an attention sink), it rises only to 22.** "
+            "**With B, where queries also see the first token (an attention sink), perplexity rises only to 22.** "
             f"Both variants see at most {pair[0].hidden.max_keys} tokens. In many heads"
         )
     for perplexity, is_remedy in ((40.0, True), (40.1, False)):
         pair = [dataclasses.replace(blind, perplexity=80.0), dataclasses.replace(seen, perplexity=perplexity)]
-        assert ("it rises only to" in explained(words.describe_effects, AS_IT_IS, pair)) == is_remedy
+        assert ("perplexity rises only to" in explained(words.describe_effects, AS_IT_IS, pair)) == is_remedy
     less = dataclasses.replace(hidden, share=0.5, without_first=0.0)
     for other in (
         dataclasses.replace(seen, perplexity=21.0),  # not a rise
@@ -424,17 +424,17 @@ COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1
 def test_results_origin():
     assert words.results_origin([reading_row(1)]) == "Computed on this machine."
     recorded = reading_row(1, recorded="2026-01-01, a machine")
-    assert words.results_origin([recorded]) == "Recorded on 2026-01-01, a machine."
+    assert words.results_origin([recorded]) == "Recorded on 2026-01-01."
     assert words.results_origin([reading_row(1), recorded]) == (
-        "Recorded on 2026-01-01, a machine. The other results were computed on this machine."
+        "Recorded on 2026-01-01. The other results were computed on this machine."
     )
 
 
 STAYS = " With every tested number of replaced layers, Linear keeps perplexity at most 1.5 times the original."
-EXCEEDS = " Linear raises perplexity above 1.5 times the original between 2 and 4 replaced layers."
+EXCEEDS = " Perplexity first exceeds 1.5 times the original with 4 replaced layers."
 REMAINS = "Linear keeps at least half of the ability to copy with every tested number of replaced layers.**"
-LOST = "With Linear, over half of the ability to copy is lost between 2 and 4 replaced layers.**"
-CONTRAST = "With Linear, the highest perplexity is {} times the original. Yet" + LOST.removeprefix("With Linear,")
+LOST = "With 4 replaced layers, Linear loses over half of the ability to copy; with 2, 0%.**"
+CONTRAST = "With Linear, the highest perplexity is {} times the original. " + LOST
 
 
 @pytest.mark.parametrize(
@@ -460,7 +460,16 @@ def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
 def test_the_first_tested_number_of_layers_has_none_before_it(n, words_):
     pairs = [CurvePoint(x=n, perplexity=20.0, copied=7.0)]
     text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom")
-    assert text.endswith(f"over half of the ability to copy is lost with only {words_}.**")
+    assert text.endswith(f"With only {words_}, Linear loses over half of the ability to copy.**")
+
+
+@pytest.mark.parametrize(("copied", "share"), [(3.5, "25%"), (0.9, "0%")])
+def test_the_loss_with_fewer_layers_is_named(copied, share):
+    pairs = [CurvePoint(x=8, perplexity=20.0, copied=copied), CurvePoint(x=15, perplexity=31.0, copied=7.0)]
+    text = explained(layers.describe_layers, {"linear": pairs}, [reading_row(20), COPY], "bottom")
+    assert text.startswith(
+        f"**With 15 replaced layers, Linear loses over half of the ability to copy; with 8, {share}."
+    )
 
 
 @pytest.mark.parametrize(("high", "log"), [(200.0, False), (201.0, True), (None, False)])
@@ -482,20 +491,6 @@ def test_a_small_range_of_perplexities_has_a_linear_axis(high, log):
 )
 def test_each_tick_has_room_after_the_one_drawn_before_it(xs, log, ticks):
     assert sweep.separate_ticks(xs, log=log) == ticks
-
-
-def test_the_note_on_layers_has_the_perplexities_that_are_not_drawn():
-    low, high = (
-        [CurvePoint(x=1, perplexity=20.0, copied=1.0), CurvePoint(x=2, perplexity=p, copied=1.0)] for p in (90, 95)
-    )
-    lines = {"linear": [CurvePoint(x=1, perplexity=99.0, copied=1.0)], swap.BASELINES[0]: low, swap.BASELINES[1]: high}
-    both = "The chart leaves out the perplexity of Equal weights and Random Synthesizer (20 to 95)."
-    assert layers.undrawn_floors(lines, ["linear"]) == both
-    one = "The chart leaves out the perplexity of Random Synthesizer (20 to 95)."
-    assert layers.undrawn_floors(lines, [swap.BASELINES[0]]) == one
-    assert layers.undrawn_floors(lines, swap.BASELINES) == ""
-    unmeasured = [CurvePoint(x=1, perplexity=None, copied=1.0)]
-    assert layers.undrawn_floors({swap.BASELINES[0]: unmeasured}, ["linear"]) == ""
 
 
 def test_describe_layers_of_single_layers():
@@ -535,9 +530,15 @@ def test_describe_budgets():
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     text = explained(budget.describe_budgets, {"local~window~64": pairs}, [reading_row(20), COPY])
     assert text == (
-        "**With window ≥ 8, Local predicts this text of 9 tokens about as well as the original model (perplexity).** "
-        "To copy repeated text about as well as the original model, Local needs window ≥ 4."
+        "**With Local, window ≥ 8 is enough to predict this text of 9 tokens about as well as the original model "
+        "(perplexity).** To copy repeated text about as well, Local must have window ≥ 4."
     )
+    both = {"local~window~64": pairs, "sink~window~64~sinks~1": pairs}
+    assert explained(budget.describe_budgets, both, [reading_row(20), COPY]).startswith(
+        "**With Local and Attention sinks, window ≥ 8 is enough to predict"
+    )
+    other = budget.describe_budgets(both | {"local~window~64": pairs[:3]}, [reading_row(20), COPY])
+    assert len(other) == 2
 
 
 @pytest.mark.parametrize(
@@ -546,27 +547,25 @@ def test_describe_budgets():
         (
             99.0,
             9.0,
-            "**With Local, no tested value of window is enough to predict or copy text about as well as the original "
-            "model.**",
+            "**With Local, no tested window is enough to predict or copy text about as well as the original model.**",
         ),
         (
             99.0,
             1.0,
-            "**With window ≥ 2, Local copies repeated text about as well as the original model.** With Local, no "
-            "tested value of window is enough to predict this text about as well as the original model (perplexity).",
+            "**With Local, window ≥ 2 is enough to copy repeated text about as well as the original model.** No "
+            "tested window is enough to predict this text about as well (perplexity).",
         ),
         (
             20.0,
             9.0,
-            "**With window ≥ 2, Local predicts this text of 9 tokens about as well as the original model "
-            "(perplexity).** With Local, no tested value of window is enough to copy repeated text about as well as "
-            "the original model.",
+            "**With Local, window ≥ 2 is enough to predict this text of 9 tokens about as well as the original model "
+            "(perplexity).** No tested window is enough to copy repeated text about as well.",
         ),
         (
             20.0,
             1.0,
-            "**With window ≥ 2, Local predicts this text of 9 tokens and copies repeated text about as well as the "
-            "original model.**",
+            "**With Local, window ≥ 2 is enough to predict this text of 9 tokens and to copy repeated text about as "
+            "well as the original model.**",
         ),
     ],
 )
@@ -592,20 +591,19 @@ def test_preserved_values_of_a_budget(perplexity, copied, expected):
 def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_listed(losses, values):
     pairs = [CurvePoint(x=2.0**i, perplexity=99.0, copied=loss) for i, loss in enumerate(losses)]
     text = explained(budget.describe_budgets, {"atrous": pairs}, [reading_row(20), COPY])
-    assert text.startswith(f"**With {values}, Atrous copies repeated text" if values else "**With Atrous, no tested")
+    assert text.startswith(f"**With Atrous, {values} is enough to copy" if values else "**With Atrous, no tested")
     kept = [dataclasses.replace(pair, perplexity=20.0 if pair.x == 1 else 99.0) for pair in pairs]
     both = explained(budget.describe_budgets, {"atrous": kept}, [reading_row(20), COPY])
     assert both == (
-        "**With stride ≤ 1, Atrous predicts this text of 9 tokens and copies repeated text about as well as the "
-        "original model.**"
+        "**With Atrous, stride ≤ 1 is enough to predict this text of 9 tokens and to copy repeated text about as well "
+        "as the original model.**"
         if values == "stride ≤ 1"
-        else "**With stride ≤ 1, Atrous predicts this text of 9 tokens about as well as the original model "
+        else "**With Atrous, stride ≤ 1 is enough to predict this text of 9 tokens about as well as the original model "
         "(perplexity).** "
         + (
-            f"To copy repeated text about as well as the original model, Atrous needs {values}."
+            f"To copy repeated text about as well, Atrous must have {values}."
             if values
-            else "With Atrous, no tested value of stride is enough to copy repeated text about as well as the original "
-            "model."
+            else "No tested stride is enough to copy repeated text about as well."
         )
     )
 
