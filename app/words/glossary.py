@@ -180,8 +180,8 @@ ENTRIES = (
     Entry(
         N_("misplaced weight"),
         N_(
-            "The share of a query's weight that a variant gives to different keys than its reference does. The "
-            "reference is usually softmax."
+            "The share of a query's weight that a variant gives to different keys than its reference (usually softmax) "
+            "does. It can exceed 100% if the weights of a row do not sum to 1 or are negative."
         ),
     ),
     Entry(
@@ -273,13 +273,6 @@ ENTRIES = (
         N_(
             "A matrix of fixed size in which a variant stores the keys and values of all tokens so "
             "far. Each new token updates it."
-        ),
-    ),
-    Entry(
-        N_("total variation"),
-        N_(
-            "Half the sum of the absolute differences between two rows of weights. If both rows sum to 1 and have no "
-            "negative weights, it is the share of weight that falls on different keys."
         ),
     ),
     Entry(

@@ -103,7 +103,7 @@ class Passport(TableRecord):
     entropy: float = table_field(label="entropy (nats)", format="%.3f")
     sparsity: float = table_field(label="evenness S", format="%.3f")
     relative_error: float = table_field(label="matrix error", format="percent", compared=True)
-    total_variation: float = table_field(label="total variation", format="percent", compared=True)
+    total_variation: float = table_field(label="misplaced weight", format="percent", compared=True)
     kl: float = table_field(label="KL (nats)", format="%.3f", compared=True)
     top_k_overlap: float = table_field(label="shared top keys", format="percent", compared=True)
 

@@ -21,7 +21,7 @@ from app.words.labels import label
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import OPENING_ROW, SUBJECT, MatricesOptions
-from pages.matrices.words import caption, details, effective_keys_note, joined_tokens, scope_note, sign_note
+from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
 
 BOARD = "matrices.board"
 MAX_SCALE_EXTENSION = 1.25
@@ -170,14 +170,10 @@ def matrices_by_key(view: MatrixView, attentions: Iterable[ac.Attention], *, dif
     return {a.key: _values(cached.matrix(view, a), difference=difference) for a in attentions}
 
 
-def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
+def show_board(comparison: Comparison) -> None:
     """Draw the matrices of all chosen variants on one board; a click pins a query.
 
     While a panel's slider is dragged, only this panel is drawn again. The page and the link follow when it is released.
-
-    Args:
-        comparison: the matrices.
-        has_captions: whether the panels show their captions; the note below the board explains a word in them.
     """
     hidden, difference = comparison.hidden, comparison.difference
     link, address = comparison.special_link
@@ -205,7 +201,6 @@ def show_board(comparison: Comparison, *, has_captions: bool = True) -> None:
         ceiling=comparison.ceiling,
         above_ceiling=_("above softmax's maximum (up to {most})"),
         note=paragraph(
-            effective_keys_note(comparison.matrices) if has_captions and not difference else "",
             "" if difference else signs,
             scope_note("" if comparison.chosen.qkv.crosses else hidden, all_heads=comparison.view.head is None),
         ),

@@ -1,15 +1,13 @@
 """The head explorer of the Matrices page: softmax's matrix in every layer and head, and scores that describe it."""
 
-import math
-
 import streamlit as st
 
 from app.jobs import cached
 from app.matrix_board import HeadLabel, thumbnail_board
 from app.state import url
 from app.state.session import SharedOptions
-from app.ui import input_panel
-from app.words.i18n import _, paragraph
+from app.ui import export, input_panel
+from app.words.i18n import _, escape_markdown
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
 from attention_core.formatting import format_readable
 from pages.matrices.comparison import Comparison
@@ -22,10 +20,8 @@ MAX_SIDE = 112
 """Maximum side of a picture, in pixels."""
 MAX_HEIGHT = 1400
 """Maximum height of all layers' pictures together, in pixels."""
-TABLE_HEIGHT, SHOWN_ROWS = 320, 8
-"""Height of a table with more rows than ``SHOWN_ROWS``, in pixels."""
 MAX_PICTURES = 60
-"""Maximum pictures if heads are ordered by a score; the table lists every head."""
+"""Maximum pictures if heads are ordered by a score; the file lists every head."""
 
 
 SCROLL_KEY = "heads.reveal"
@@ -39,7 +35,7 @@ def open_all() -> None:
 
 
 def show(comparison: Comparison) -> None:
-    """Draw the choice of the order, the pictures, and the table of scores; a click on a picture selects its head."""
+    """Draw the choice of the order, the pictures, and the download of their scores; a click on a picture selects it."""
     source = comparison.chosen.source
     model, causal, special = source.at_layer(0), SharedOptions.causal.value, SharedOptions.special.value
     pictures = cached.head_miniatures(model, causal, special, MAX_CELLS)
@@ -47,8 +43,9 @@ def show(comparison: Comparison) -> None:
     crosses = comparison.chosen.qkv.crosses
     order = "layer" if crosses else MatricesOptions.head_order.draw()
     ranking = scores if order == "layer" else ranked(scores, order)
-    if text := "" if crosses else head_findings(scores) if order == "layer" else top_head(ranking, order):
-        st.markdown(text)
+    if not crosses:
+        first = escape_markdown(comparison.words[0])
+        st.markdown(head_findings(scores, first) if order == "layer" else top_head(ranking, order, first))
     thumbnail_board(
         pictures,
         selected=(SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value),
@@ -83,34 +80,12 @@ def show(comparison: Comparison) -> None:
     )
     if crosses:
         return
-    has_induction = not all(math.isnan(each.induction) for each in scores)
-    columns = {name: column for name, column in HeadScores.columns().items() if name != "induction" or has_induction}
-    st.dataframe(
-        [
-            {_("layer"): each.layer, _("head"): each.head}
-            | {_(column.label): getattr(each, name) for name, column in columns.items()}
-            for each in ranking
-        ],
-        hide_index=True,
-        height=TABLE_HEIGHT if len(ranking) > SHOWN_ROWS else "content",
-        column_config={
-            _(column.label): st.column_config.NumberColumn(format=column.format) for column in columns.values()
-        },
-    )
-    scroll = _("{n} heads. Scroll in the table to see them all.", n=len(ranking))
-    notes = [scroll] if len(ranking) > SHOWN_ROWS else []
-    notes += [
-        _("All scores are averages over queries."),
-        _(
-            "Induction is the weight that a repeated token gives to the tokens that followed its earlier occurrences "
-            "(Olsson et al. 2022)."
-        )
-        if has_induction
-        else _("Induction is left out, because no token repeats with another token in between."),
-        _(
-            "“Previous token” is the weight that queries give to the token before them, and “first-token sink” the "
-            "weight that they give to the first token. Both exclude the first query."
+    columns = HeadScores.columns()
+    export.download(
+        _("Scores (CSV)"),
+        lambda: export.to_csv(
+            (_("layer"), _("head"), *(_(column.label) for column in columns.values())),
+            ((each.layer, each.head, *(getattr(each, name) for name in columns)) for each in ranking),
         ),
-        _("Mean distance is the average number of tokens between query and key, weighted by the attention weights."),
-    ]
-    st.caption(paragraph(*notes))
+        "head-scores.csv",
+    )

@@ -59,8 +59,8 @@ MEASURES = {
     ),
     "misplaced": VariantMeasure(
         N_(
-            "average share of a row's weight that {name} gives to different keys than its reference does (total "
-            "variation)"
+            "average share of a row's weight that {name} gives to different keys than its reference does (misplaced "
+            "weight)"
         ),
         lambda screen, attention: 100 * screen.compare(attention).passport.total_variation,
         unit="%",

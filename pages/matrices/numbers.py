@@ -108,7 +108,6 @@ def _cells(attention: ac.Attention, matrix: MatrixComparison, ranks: Ranks | Non
         cells[_("output error")] = formatted(matrix.output_error, ",.1%")
     for record, name, column in sorted(shown, key=lambda metric: not metric[2].compared):
         cells[_(column.label)] = _text(record.cell(name), column.format)
-    cells[_("can be causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
     return cells
 
 

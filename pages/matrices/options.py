@@ -91,8 +91,8 @@ class MatricesOptions(Options):
 def show_display() -> None:
     """Draw the menu of variants, the choice of weights or difference, and the form with the display options."""
     variant_picker.show_menu(_("Variants"))
-    MatricesOptions.view.draw()
     lazy_popover(_("Display"), _display_form, key="matrices.display", icon=":material/tune:", type="tertiary")
+    MatricesOptions.view.draw()
 
 
 def _display_form() -> None:

@@ -13,6 +13,7 @@ from pages.matrices.comparison import Comparison, compare, show_board
 from pages.matrices.headline import findings
 from pages.matrices.measures import MEASURES
 from pages.matrices.options import MatricesOptions, show_display
+from pages.matrices.words import spread_sentence
 
 
 def top() -> Comparison:
@@ -25,9 +26,10 @@ def top() -> Comparison:
         difference=comparison.difference,
         can_add=LessonOptions.lesson.value is None,
     )
-    st.container(key="matrices.headline").markdown(text_above(lines))
+    spread = "" if pending or comparison.difference else spread_sentence(comparison.matrices)
+    st.container(key="matrices.headline").markdown("  \n".join(filter(None, (spread, text_above(lines)))))
     variant_picker.show_settings()
-    show_board(comparison, has_captions=not pending)
+    show_board(comparison)
     pinned_row.show(comparison)
     if text := text_below(lines):
         st.container(key="matrices.reasons").markdown(text)

@@ -6,10 +6,11 @@ from app.figures.bars import row_multiples
 from app.matrix_board import row_strips
 from app.state.session import REFERENCE
 from app.ui import chart
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import _, escape_markdown, paragraph, quote
 from app.words.labels import reference_name, token_options
 from attention_core.analysis.matrix.informative_query import heaviest_keys, most_changed_keys
 from attention_core.attention import Attention
+from attention_core.inputs.source import TextSource
 from pages.matrices.comparison import BOARD, Comparison
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import bars_title, largest_changes, largest_weights
@@ -22,7 +23,7 @@ PICKER_KEY = "row.pinned"
 
 
 def show(comparison: Comparison) -> None:
-    """Draw the choice of the query, and its row in each variant."""
+    """Draw the choice of the query, the beginning of the text, and the query's row in each variant."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="controls.row"):
         repeated = next(
             (word for word, name in zip(comparison.words, comparison.labels, strict=True) if name == f"{word} (2)"),
@@ -46,6 +47,9 @@ def show(comparison: Comparison) -> None:
             width=240,
             **token_options(comparison.labels),
         )
+        if isinstance(source := comparison.chosen.source, TextSource):
+            with st.container(key="matrices.text"):
+                st.caption(quote(escape_markdown(source.text)))
     MatricesOptions.coloured.restrict_to(comparison.arrays)
     row_strips(
         {attention.key: note(comparison, attention) for attention in comparison.visible},

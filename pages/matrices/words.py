@@ -20,6 +20,9 @@ from pages.matrices.ranking import in_percent
 SMALL_WEIGHT, EVEN_RATIO = 0.05, 2.0
 """No key stands out if the largest weight is below ``SMALL_WEIGHT`` and below ``EVEN_RATIO`` times equal weights."""
 
+MAX_SPREADS = 4
+"""Maximum variants whose effective keys one sentence states."""
+
 ROUNDING_ERROR = 1e-6
 """Total variation up to which two matrices have the same weights except for rounding, and size of a zero weight."""
 
@@ -67,26 +70,23 @@ def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal
 def caption(
     attention: Attention, compared: MatrixComparison, *, difference: bool, hidden: str = "", shared_scale: bool = False
 ) -> str:
-    """Return the lines under a panel's title: output error, effective keys, and the reference if it is not softmax.
+    """Return the lines under a panel's title: output error, and the reference if it is not softmax.
 
-    A panel with the difference from the reference has no effective keys. Other panels also have the weight on special
-    tokens that are ``hidden``, and a hint if all weights look equal on a ``shared_scale``.
+    A panel with weights also has the weight on special tokens that are ``hidden``, and the largest weight if all
+    weights look equal on a ``shared_scale``.
     """
-    metrics = compared.passport
-    if not math.isfinite(metrics.row_sum_max):
+    if not math.isfinite(compared.passport.row_sum_max):
         return _("Some weights are not finite. Use smaller queries and keys.")
-    is_reference = attention.word == REFERENCE
-    lines = [_("reference") if is_reference else _("output error {output:,.0%}", output=compared.output_error)]
-    if is_reference or not difference:
-        n = round(metrics.perplexity)
-        lines[0] += " · " + _n("{n} effective key", "{n} effective keys", n=n)
+    lines = [
+        _("reference") if attention.word == REFERENCE else _("output error {output:,.0%}", output=compared.output_error)
+    ]
     if attention.variant.reference is not None:
         lines.append(_("reference {reference}", reference=reference_name(attention)))
     if hidden and not difference and compared.left_out > 0:
         lines.append(_("{share:.0%} of the weight is not drawn", share=compared.left_out))
     largest = float(np.nanmax(np.abs(compared.weights)))
     if shared_scale and not difference and largest < min(SMALL_WEIGHT, EVEN_RATIO / compared.weights.shape[-1]):
-        lines.append(_("weights up to {largest}: see Display → Per panel", largest=percent(largest)))
+        lines.append(_("weights up to {largest}", largest=percent(largest)))
     return "\n".join(lines)
 
 
@@ -143,21 +143,22 @@ def excluded_note(hidden: str) -> str:
     )
 
 
-def effective_keys_note(matrices: Mapping[Attention, MatrixComparison]) -> str:
-    """Return what the number of effective keys of the first matrix means, as an example for all matrices."""
-    finite = {a: each.passport for a, each in matrices.items() if math.isfinite(each.passport.row_sum_max)}
+def spread_sentence(matrices: Mapping[Attention, MatrixComparison]) -> str:
+    """Return over how many keys each variant spreads a query's weights, the fewest first.
+
+    Only the fewest and the most are stated if there are more than ``MAX_SPREADS``. Empty if no weights are finite.
+    """
+    finite = sorted(
+        (round(each.passport.perplexity), _(REFERENCE) if a.key == REFERENCE else _(a.title), each.weights.shape[-1])
+        for a, each in matrices.items()
+        if math.isfinite(each.passport.row_sum_max)
+    )
     if not finite:
         return ""
-    n = round(next(iter(finite.values())).perplexity)
-    signed = dict.fromkeys(_(a.title) for a, each in finite.items() if each.negative_mass > NEGATIVE_TOLERANCE)
-    return paragraph(
-        _n(
-            "{n} effective key: the weights are spread as if each query attended equally to {n} key.",
-            "{n} effective keys: the weights are spread as if each query attended equally to {n} keys.",
-            n=n,
-        ),
-        _("For {names}, negative weights count by absolute value.", names=enumeration(signed)) if signed else "",
-    )
+    (n, name, total), *others = finite if len(finite) <= MAX_SPREADS else [finite[0], finite[-1]]
+    first = _("{n} of {total} keys in {name}", n=n, total=total, name=name)
+    spreads = enumeration([first, *(_("{n} in {name}", n=n, name=name) for n, name, _total in others)])
+    return _("**A query spreads its weights over about {spreads} (effective keys).**", spreads=spreads)
 
 
 def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: bool) -> str:
@@ -259,8 +260,8 @@ def head_description(scores: HeadScores) -> str:
     return _("layer {layer}, head {head}: {scores}", layer=scores.layer, head=scores.head, scores=text)
 
 
-def head_findings(scores: Sequence[HeadScores]) -> str:
-    """Return which heads attend most to the previous and to the first token; empty for one head or undefined scores."""
+def head_findings(scores: Sequence[HeadScores], first: str) -> str:
+    """Return which heads attend most to the previous and to the ``first`` token; empty without two defined scores."""
     previous, sink = (ranked(scores, name)[0] for name in ("previous", "sink"))
     if len(scores) < 2 or math.isnan(previous.previous) or math.isnan(sink.sink):
         return ""
@@ -271,21 +272,22 @@ def head_findings(scores: Sequence[HeadScores]) -> str:
         "other_layer": sink.layer,
         "other_head": sink.head,
         "sink": sink.sink,
+        "first": quote(first),
     }
     if (previous.layer, previous.head) == (sink.layer, sink.head):
         return _(
-            "**Layer {layer}, head {head}** attends most both to the previous token (weight {previous:.0%}) and to the "
-            "first token shown (weight {sink:.0%}).",
+            "**Layer {layer}, head {head}** attends most both to the previous token (weight {previous:.0%}) and to "
+            "{first} (weight {sink:.0%}).",
             **fields,
         )
     return _(
         "**Layer {layer}, head {head}** attends most to the previous token (weight {previous:.0%}), and "
-        "**layer {other_layer}, head {other_head}** to the first token shown (weight {sink:.0%}).",
+        "**layer {other_layer}, head {other_head}** to {first} (weight {sink:.0%}).",
         **fields,
     )
 
 
-def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
+def top_head(ranking: Sequence[HeadScores], score_name: str, first_token: str) -> str:
     """Return which head has the highest rank by a score, or why the score ranks no head."""
     first, score = ranking[0], HeadScores.columns()[score_name].label
     value = getattr(first, score_name)
@@ -301,6 +303,7 @@ def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
         "layer": first.layer,
         "head": first.head,
         "value": percent(value) if is_weight else format_readable(value, 2),
+        "first": quote(first_token),
     }
     sentences = {
         "induction": _(
@@ -314,8 +317,7 @@ def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
             **values,
         ),
         "sink": _(
-            "**Layer {layer}, head {head}** ranks first: on average, a query gives {value} of its weight to "
-            "the first token shown.",
+            "**Layer {layer}, head {head}** ranks first: on average, a query gives {value} of its weight to {first}.",
             **values,
         ),
         "entropy": _(

@@ -10,7 +10,7 @@ from tests.catalogue_faults import forms as catalogue_forms
 from tests.catalogue_faults import template
 
 WANTED = {
-    *("logit", "nat", "landmark", "effective rank", "total variation", "decode step", "feature map", "perplexity"),
+    *("logit", "nat", "landmark", "effective rank", "misplaced weight", "decode step", "feature map", "perplexity"),
     *("KV cache", "causal", "entropy", "head", "kernel"),
 }
 

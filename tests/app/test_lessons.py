@@ -100,9 +100,9 @@ def of_metrics(name, read=read_number):
 
 
 def _sink(at, attention):
-    found = at.dataframe[-1].value
-    here = found[(found["layer"] == at.session_state["layer"]) & (found["head"] == at.session_state["head"])]
-    return 100 * float(here["first-token sink"].iloc[0])
+    place = [at.session_state["layer"], at.session_state["head"]]
+    description = next(each[3] for each in board_settings(at, "heads.large")["heads"] if each[:2] == place)
+    return 100 * float(re.search(r"first-token sink ([\d.]+)", description)[1])
 
 
 def _depth(at, attention):
@@ -183,7 +183,7 @@ SHOWN = {
     "entropy": of_metrics("entropy (nats)"),
     "effective_rank": of_metrics("effective rank"),
     "matrix_error": of_metrics("matrix error", read_percent),
-    "misplaced": of_metrics("total variation", lambda text: read_number(text.removesuffix("%"))),
+    "misplaced": of_metrics("misplaced weight", lambda text: read_number(text.removesuffix("%"))),
     "output_error": of_metrics("output error", lambda text: read_number(text.removesuffix("%"))),
     "sink": _sink,
     "pairs": of_table("of n²", 100),
@@ -429,11 +429,11 @@ def test_an_answer_that_only_the_table_shows_scrolls_to_it():
 def test_the_page_explains_only_what_it_shows_before_the_answer():
     at = open_lesson("flat")
     assert "Add a variant" not in spoken(at)
-    assert "effective" not in board_settings(at, "matrices.board")["texts"]["note"]
+    assert "effective" not in spoken(at)
     at = press(at, ".show")
     assert "output error of 82%" in spoken(at)
     assert "Add a variant" not in spoken(press(open_lesson("softmax"), ".show"))
-    assert "14 effective keys" in board_settings(at, "matrices.board")["texts"]["note"]
+    assert "(effective keys)" in spoken(at)
     assert "Add a variant" in spoken(open_page("matrices", variants=(ac.get("softmax"),)))
 
 

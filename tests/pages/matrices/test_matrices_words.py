@@ -25,7 +25,6 @@ from pages.matrices.words import (
     bars_title,
     caption,
     details,
-    effective_keys_note,
     excluded_note,
     head_description,
     head_findings,
@@ -34,6 +33,7 @@ from pages.matrices.words import (
     largest_weights,
     scope_note,
     sign_note,
+    spread_sentence,
     top_head,
     variant_sentence,
 )
@@ -231,21 +231,16 @@ def test_rows_that_sum_to_one_are_described_by_moved_weight_and_others_by_norms(
 @pytest.mark.parametrize(
     ("key", "difference", "words"),
     [
-        ("softmax", False, "reference · 7 effective keys"),
-        ("softmax", True, "reference · 7 effective keys"),
-        ("local", False, "output error 25% · 7 effective keys"),
+        ("softmax", False, "reference"),
+        ("softmax", True, "reference"),
+        ("local", False, "output error 25%"),
         ("local", True, "output error 25%"),
-        ("reformer", False, "output error 25% · 7 effective keys\nreference shared-QK softmax"),
+        ("reformer", False, "output error 25%\nreference shared-QK softmax"),
         ("reformer", True, "output error 25%\nreference shared-QK softmax"),
     ],
 )
-def test_a_panels_caption_has_its_output_error_its_effective_keys_and_its_reference(key, difference, words):
+def test_a_panels_caption_has_its_output_error_and_its_reference(key, difference, words):
     assert caption(*make_compared(key, entropy=math.log(7), **WHOLE), difference=difference) == words
-
-
-def test_a_panels_caption_has_the_singular_for_one_effective_key():
-    one = caption(*make_compared("softmax", entropy=0.0, **WHOLE), difference=False)
-    assert one == "reference · 1 effective key"
 
 
 @pytest.mark.parametrize(
@@ -264,18 +259,20 @@ def test_a_panels_caption_has_the_weight_on_hidden_tokens(left_out, difference, 
     assert lines.partition("\n")[2] == "25% of the weight is not drawn" * shown
 
 
-def test_the_first_number_of_effective_keys_is_explained():
-    sharp, wide = make_compared("softmax", entropy=0.1, negative_mass=0), make_compared("linear", entropy=2.0)
-    one = "1 effective key: the weights are spread as if each query attended equally to 1 key."
-    seven = "7 effective keys: the weights are spread as if each query attended equally to 7 keys."
-    assert effective_keys_note(dict([sharp])) == one
-    for shares, names in (((0, 0), ""), ((0.1, 0), "Nyström"), ((0.1, 0.1), "Nyström and Performer")):
-        signed = [
-            make_compared(key, negative_mass=share) for key, share in zip(("nystrom", "performer"), shares, strict=True)
-        ]
-        note = f" For {names}, negative weights count by absolute value." if names else ""
-        assert effective_keys_note(dict([wide, *signed])) == seven + note
-    assert effective_keys_note(dict([make_compared("local", row_sum_max=math.nan)])) == ""
+def test_the_headline_states_over_how_many_keys_each_variant_spreads_its_weights():
+    keys = ("softmax", "linear", "local", "nystrom", "performer")
+    made = [make_compared(key, entropy=math.log(n)) for key, n in zip(keys, (7, 9, 3, 1, 8), strict=True)]
+    total = made[0][1].weights.shape[-1]
+
+    def sentence(spreads):
+        return f"**A query spreads its weights over about {spreads} (effective keys).**"
+
+    assert spread_sentence(dict(made[:1])) == sentence(f"7 of {total} keys in softmax")
+    assert spread_sentence(dict(made[:4])) == sentence(
+        f"1 of {total} keys in Nyström, 3 in Local, 7 in softmax and 9 in Linear"
+    )
+    assert spread_sentence(dict(made)) == sentence(f"1 of {total} keys in Nyström and 9 in Linear")
+    assert spread_sentence(dict([make_compared("local", row_sum_max=math.nan)])) == ""
 
 
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():
@@ -705,30 +702,29 @@ def test_a_head_is_described_by_all_scores_with_dashes_for_undefined_ones():
     [
         ("induction", "on average, a repeated token gives 25% of its weight to the tokens that followed"),
         ("previous", "on average, a query gives 25% of its weight to the previous token"),
-        ("sink", "on average, a query gives 25% of its weight to the first token shown"),
+        ("sink", "on average, a query gives 25% of its weight to “[CLS]”"),
         ("entropy", "has the lowest entropy: 0.25 nats, averaged over queries"),
         ("distance", "has the shortest mean distance between query and key: 0.25 tokens"),
     ],
 )
 def test_the_head_that_comes_first_is_named_with_its_score(by, words):
-    text = top_head([head(), head(**{by: 0.5})], by)
+    text = top_head([head(), head(**{by: 0.5})], by, "[CLS]")
     assert text.startswith("**Layer 4, head 7** ")
     assert words in text
 
 
 def test_the_heads_that_attend_most_to_the_previous_and_to_the_first_token_are_named():
     first, second = head(previous=0.9), dataclasses.replace(head(sink=0.75), layer=5, head=1)
-    assert head_findings([first, second]) == (
-        "**Layer 4, head 7** attends most to the previous token (weight 90%), and **layer 5, head 1** to the first "
-        "token shown (weight 75%)."
-    )
-    assert head_findings([head(previous=0.9, sink=0.75), dataclasses.replace(second, sink=0.1)]) == (
-        "**Layer 4, head 7** attends most both to the previous token (weight 90%) and to the first token shown "
+    assert head_findings([first, second], "[CLS]") == (
+        "**Layer 4, head 7** attends most to the previous token (weight 90%), and **layer 5, head 1** to “[CLS]” "
         "(weight 75%)."
     )
-    assert head_findings([first]) == ""
-    assert head_findings([head(previous=math.nan), head(previous=math.nan)]) == ""
-    assert head_findings([head(sink=math.nan), head(sink=math.nan)]) == ""
+    assert head_findings([head(previous=0.9, sink=0.75), dataclasses.replace(second, sink=0.1)], "[CLS]") == (
+        "**Layer 4, head 7** attends most both to the previous token (weight 90%) and to “[CLS]” (weight 75%)."
+    )
+    assert head_findings([first], "[CLS]") == ""
+    assert head_findings([head(previous=math.nan), head(previous=math.nan)], "[CLS]") == ""
+    assert head_findings([head(sink=math.nan), head(sink=math.nan)], "[CLS]") == ""
 
 
 def test_the_title_of_bars_says_which_keys_are_left_out():
@@ -752,21 +748,23 @@ def test_the_title_of_bars_says_what_orange_means_if_a_bar_is_orange():
 
 
 def test_undefined_scores_are_explained():
-    assert "no token repeats with another token in between" in top_head([head(induction=math.nan)], "induction")
-    assert top_head([head(sink=math.nan)], "sink") == "The score “first-token sink” needs at least two tokens."
+    assert "no token repeats with another token in between" in top_head(
+        [head(induction=math.nan)], "induction", "[CLS]"
+    )
+    assert top_head([head(sink=math.nan)], "sink", "[CLS]") == "The score “first-token sink” needs at least two tokens."
 
 
 @pytest.mark.parametrize(
     ("largest", "shared", "hinted"), [(0.019, True, True), (0.021, True, False), (0.019, False, False)]
 )
-def test_a_panel_without_visible_structure_has_a_hint_on_a_shared_scale(largest, shared, hinted):
+def test_a_panel_without_visible_structure_states_its_largest_weight_on_a_shared_scale(largest, shared, hinted):
     attention, compared = make_compared("linear", entropy=1.0, **WHOLE)
     weights = np.full((100, 100), 0.01)
     weights[0, 0] = largest
     flat = dataclasses.replace(compared, weights=weights)
     lines = caption(attention, flat, difference=False, shared_scale=shared)
-    assert lines.endswith("\nweights up to 1.9%: see Display → Per panel") == hinted
-    assert "see Display" not in caption(attention, flat, difference=True, shared_scale=True)
+    assert lines.endswith("\nweights up to 1.9%") == hinted
+    assert "weights up to" not in caption(attention, flat, difference=True, shared_scale=True)
 
 
 @pytest.mark.parametrize(("rank", "words"), [(12, True), (13, False)])
