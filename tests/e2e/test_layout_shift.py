@@ -81,7 +81,7 @@ def test_the_sentence_about_a_run_has_its_full_width_before_the_progress_bar_goe
     """Check that the words of a sentence do not move between lines, which browsers count as a large shift."""
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(
-        page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("attention spreads from")
+        page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("attention spreads over")
     )
     expect(page.get_by_test_id("stProgress")).to_be_visible()
     # The sentence changes during the run, so the sizes of all elements are read at the same time.
