@@ -20,6 +20,7 @@ SMALL = "input=synthetic&n=16&d=8&heads=2&head=1&variants=softmax&variants=local
 SHORT = urlencode({"text": write_text('A "cat", =1+1,\n-2 and\r\nagain a "cat"')[0], "variants": "local~window~4"})
 ADDRESSES = {
     f"matrices?{SHORT}&more=download": "matrices.csv",
+    f"matrices?{SHORT}&more=heads": "head-scores.csv",
     f"masks?{SMALL}&masks_part=download": "masks.csv",
     **{f"error?{SMALL}&against={word}": "error.csv" for word in ("budget", "length", "cost")},
     f"entropy?{SMALL}&h_longest=128&h_seeds=1": "entropy_length.csv",
