@@ -11,6 +11,7 @@ import attention_core as ac
 from app.ui import export, export_metadata
 from app.ui.input_forms import UPLOAD
 from app.ui.scope import Scope
+from attention_core.experiments.causal_gradient import COMPARED_TOKENS
 
 TEXT = {
     "text": " ".join(["one two three four five six seven eight nine ten"] * 30) + "."
@@ -202,7 +203,8 @@ def test_leaks_name_the_tokens_that_are_replaced(files, state):
 
 
 def test_algorithms_name_the_tokens_that_are_compared():
-    assert "256 of 303 tokens" in subtitle(opened("causal", TEXT, {"c_view": "algorithms"}))
+    long = {"input": "synthetic", "n": COMPARED_TOKENS + 1, "heads": 1, "head": 0}
+    assert "512 of 513 tokens" in subtitle(opened("causal", long, {"c_view": "algorithms"}))
 
 
 def test_a_wide_state_names_the_tokens_that_are_followed(files):
