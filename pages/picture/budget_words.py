@@ -40,7 +40,10 @@ def without_small_weights(psnr: float, softmax: float) -> str:
     """Return what top-k shows about softmax's small weights if its best PSNR is higher than softmax's."""
     if not improves(psnr, softmax):
         return ""
-    return _("**Top-k** is softmax without each query's smallest weights, so these weights make softmax's image worse.")
+    return _(
+        "**Top-k** keeps only each query's largest weights. With its best setting, the image is better than softmax's, "
+        "so softmax's smallest weights make the image worse."
+    )
 
 
 def budget_finding(settings: Mapping[str, tuple[float, float]], softmax: float, noisy: float) -> str:
