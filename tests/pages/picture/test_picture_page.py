@@ -71,8 +71,9 @@ def test_the_first_visit_shows_eight_images_of_variants_and_which_of_them_are_go
         "the average weight (softmax: 84 times). **Performer** mostly uses one of its 64 random features, so all "
         "queries have almost the same weights. **Top-k** keeps only each query's largest weights. With its best "
         "setting, the image is better than softmax's, so softmax's smallest weights make the image worse. With "
-        "**Atrous** and stride 8, each query averages only columns that are 8 pixels apart, which can leave vertical stripes. In **Linear**'s image, the islands of another tone are dark "
-        "pixels: the function elu + 1 maps the negative numbers of their queries to almost 0."
+        "**Atrous** and stride 8, each query averages only columns that are 8 pixels apart, which can leave vertical "
+        "stripes. In **Linear**'s image, the islands of another tone are dark pixels: the function elu + 1 maps the "
+        "negative numbers of their queries to almost 0."
     ) in texts
     assert "**Local with window 252 reaches softmax's PSNR at 22% of its cost.**" in texts
 
