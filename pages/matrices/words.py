@@ -146,12 +146,13 @@ def excluded_note(hidden: str) -> str:
 def spread_sentence(matrices: Mapping[Attention, MatrixComparison]) -> str:
     """Return over how many keys each variant spreads a query's weights, the fewest first.
 
-    Only the fewest and the most are stated if there are more than ``MAX_SPREADS``. Empty if no weights are finite.
+    Only the fewest and the most are stated if there are more than ``MAX_SPREADS``. Empty for a single key, and if no
+    weights are finite.
     """
     finite = sorted(
         (round(each.passport.perplexity), _(REFERENCE) if a.key == REFERENCE else _(a.title), each.weights.shape[-1])
         for a, each in matrices.items()
-        if math.isfinite(each.passport.row_sum_max)
+        if math.isfinite(each.passport.row_sum_max) and each.weights.shape[-1] > 1
     )
     if not finite:
         return ""

@@ -273,6 +273,10 @@ def test_the_headline_states_over_how_many_keys_each_variant_spreads_its_weights
     )
     assert spread_sentence(dict(made)) == sentence(f"1 of {total} keys in Nyström and 9 in Linear")
     assert spread_sentence(dict([make_compared("local", row_sum_max=math.nan)])) == ""
+    attention, whole = made[0]
+    for count, is_empty in ((1, True), (2, False)):
+        one = dataclasses.replace(whole, weights=whole.weights[..., :count])
+        assert (spread_sentence({attention: one}) == "") == is_empty
 
 
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():
