@@ -209,7 +209,7 @@ def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, 
     kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
     links = [
         step_link(lesson, number - 1, "← " + _("Back"), "before") if number > 1 else "",
-        step_link(lesson, number + 1, _("Next step") + " →", "after") if number < count and not answered else "",
+        step_link(lesson, number + 1, _("Next") + " →", "after") if number < count and not answered else "",
         step_link(lesson, number, "↺", name=_("Reset the screen of this step")),
     ]
     return (
