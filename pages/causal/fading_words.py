@@ -91,7 +91,10 @@ def _message(lines: Sequence[Line], medians: Mapping[str, float], even: float) -
     returns = bool((softmax.token_weights >= LARGE_RATIO * lowest).any())
     if not (dilutes and forgets and returns):
         return ""
-    return _("Linear dilutes this token, {name} discards it, and softmax returns to it.", name=in_words(retention.name))
+    return _(
+        "Linear dilutes this token, {name} discards it, and softmax returns to it in some rows.",
+        name=in_words(retention.name),
+    )
 
 
 def small_percent(weight: float) -> str:

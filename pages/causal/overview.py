@@ -121,10 +121,11 @@ def summary(rows: Sequence[MemoryRow], unable: Sequence[str], learned: int) -> F
     return Finding(
         _(
             "**{able} of {all} variants can generate text, {learned} of them only if trained for it. {fixed} of the "
-            "others have constant memory.**",
+            "other {rest} have constant memory.**",
             able=len(rows) + learned,
             all=len(rows) + learned + len(unable),
             learned=learned,
+            rest=len(rows),
             fixed=sum(not row.grown_bytes for row in rows),
         ),
         paragraph(

@@ -128,15 +128,11 @@ def pools_sentence(n: int, m: int, size: float, smallest: int, largest: int) -> 
     if n == 1:
         return _("The only token becomes **1 key**.")
     if m == 1:
-        return _(
-            "All tokens become **1 key**. This key combines {size:.1f} tokens (tokens with smaller weights count "
-            "less).",
-            size=size,
-        )
+        return _("All tokens become **1 key**. This key combines {size:.1f} tokens (effective number).", size=size)
     return paragraph(
         _(
-            "{n} tokens become **{m} keys**. On average, each of these keys combines {size:.1f} tokens (tokens with "
-            "smaller weights count less).",
+            "{n} tokens become **{m} keys**. On average, each of these keys combines {size:.1f} tokens (effective "
+            "number).",
             n=n,
             m=m,
             size=size,

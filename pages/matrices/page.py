@@ -26,7 +26,9 @@ def top() -> Comparison:
         difference=comparison.difference,
         can_add=LessonOptions.lesson.value is None,
     )
-    spread = "" if pending or comparison.difference else spread_sentence(comparison.matrices)
+    spread = (
+        "" if pending or comparison.difference else spread_sentence(comparison.matrices, causal=comparison.view.causal)
+    )
     st.container(key="matrices.headline").markdown("  \n".join(filter(None, (spread, text_above(lines)))))
     variant_picker.show_settings()
     show_board(comparison)

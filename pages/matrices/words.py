@@ -143,7 +143,7 @@ def excluded_note(hidden: str) -> str:
     )
 
 
-def spread_sentence(matrices: Mapping[Attention, MatrixComparison]) -> str:
+def spread_sentence(matrices: Mapping[Attention, MatrixComparison], *, causal: bool) -> str:
     """Return over how many keys each variant spreads a query's weights, the fewest first.
 
     Only the fewest and the most are stated if there are more than ``MAX_SPREADS``. Empty for a single key, and if no
@@ -157,7 +157,12 @@ def spread_sentence(matrices: Mapping[Attention, MatrixComparison]) -> str:
     if not finite:
         return ""
     (n, name, total), *others = finite if len(finite) <= MAX_SPREADS else [finite[0], finite[-1]]
-    first = _("{n} of {total} keys in {name}", n=n, total=total, name=name)
+    # Under a causal mask, each query has its own number of keys.
+    first = (
+        _n("{n} key in {name}", "{n} keys in {name}", n=n, name=name)
+        if causal
+        else _("{n} of {total} keys in {name}", n=n, total=total, name=name)
+    )
     spreads = enumeration([first, *(_("{n} in {name}", n=n, name=name) for n, name, _total in others)])
     return _("**A query spreads its weights over about {spreads} (effective keys).**", spreads=spreads)
 

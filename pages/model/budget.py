@@ -164,7 +164,7 @@ def _preserved(names: str, n: int, setting: str, reads: str, copies: str) -> Fin
                 "**With {names}, {copies} is enough to copy repeated text about as well as the original model.**",
                 **values,
             ),
-            _("No tested {setting} is enough to predict this text about as well (perplexity).", **values),
+            _("With {names}, no tested {setting} is enough to predict this text about as well (perplexity).", **values),
         )
     predicts = _(
         "**With {names}, {reads} is enough to predict this text of {n} tokens about as well as the original model "
@@ -172,7 +172,8 @@ def _preserved(names: str, n: int, setting: str, reads: str, copies: str) -> Fin
         **values,
     )
     if not copies:
-        return Finding(predicts, _("No tested {setting} is enough to copy repeated text about as well.", **values))
+        copying = _("With {names}, no tested {setting} is enough to copy repeated text about as well.", **values)
+        return Finding(predicts, copying)
     if reads == copies:
         text = _(
             "**With {names}, {reads} is enough to predict this text of {n} tokens and to copy repeated text about as "

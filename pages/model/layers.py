@@ -103,10 +103,10 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, 
     )
     if reads is not None:
         perplexity = _n(
-            "Perplexity first exceeds {worse:g} times the original with {n} replaced layer.",
-            "Perplexity first exceeds {worse:g} times the original with {n} replaced layers.",
+            "With {name}, perplexity first exceeds {worse:g} times the original with {n} replaced layer.",
+            "With {name}, perplexity first exceeds {worse:g} times the original with {n} replaced layers.",
             n=round(reads),
-            worse=words.WORSE_RATIO,
+            **values,
         )
     if copies is None:
         text = _(

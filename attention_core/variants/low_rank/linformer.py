@@ -119,10 +119,10 @@ VARIANT = Variant(
     complexity="n m d",
     params=LinformerParams,
     trainable=(
-        Trainable(name="E", title="matrices E, which mix the keys", per="layer", shape=_shape, over_positions=True),
+        Trainable(name="E", title="matrices E for the keys", per="layer", shape=_shape, over_positions=True),
         Trainable(
             name="F",
-            title="matrices F, which mix the values",
+            title="matrices F for the values",
             per="layer",
             shape=_shape,
             over_positions=True,

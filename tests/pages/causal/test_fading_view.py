@@ -65,7 +65,7 @@ def test_the_headline_says_how_the_variants_differ_if_all_three_show_it(linear, 
         replace(LINEAR, token_weights=np.full(38, linear * even)),
         replace(HALF, token_weights=np.full(38, half * even)),
     ]
-    message = "**Linear dilutes this token, Half discards it, and softmax returns to it.** In rows 20 to 39, token 2 "
+    message = "**Linear dilutes this token, Half discards it, and softmax returns to it in some rows.** In rows "
     assert summary(lines, 2, LABELS).text.startswith(message) == is_said
     assert summary(lines[:2], 2, LABELS).text.startswith("**In rows 20 to 39, ")
 

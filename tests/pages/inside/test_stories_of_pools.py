@@ -134,13 +134,13 @@ def test_causal_pools_of_one_token_use_the_singular(n, stride, words):
 
 def test_the_sizes_of_pools_are_named():
     assert pools_sentence(24, 6, 4.0, 4, 4) == (
-        "24 tokens become **6 keys**. On average, each of these keys combines 4.0 tokens (tokens with smaller weights "
-        "count less). Each pool has 4 tokens."
+        "24 tokens become **6 keys**. On average, each of these keys combines 4.0 tokens (effective number). "
+        "Each pool has 4 tokens."
     )
     assert pools_sentence(24, 5, 4.8, 4, 5).endswith(" Each pool has 4 or 5 tokens.")
     assert pools_sentence(24, 24, 1.0, 1, 1).endswith(" Each pool has 1 token.")
     assert pools_sentence(24, 1, 24.0, 24, 24) == (
-        "All tokens become **1 key**. This key combines 24.0 tokens (tokens with smaller weights count less)."
+        "All tokens become **1 key**. This key combines 24.0 tokens (effective number)."
     )
     assert pooled.steps(data(ac.get("pooled", stride=5)))[0].findings == pools_sentence(24, 5, 4.8, 4, 5)
 

@@ -267,16 +267,17 @@ def test_the_headline_states_over_how_many_keys_each_variant_spreads_its_weights
     def sentence(spreads):
         return f"**A query spreads its weights over about {spreads} (effective keys).**"
 
-    assert spread_sentence(dict(made[:1])) == sentence(f"7 of {total} keys in softmax")
-    assert spread_sentence(dict(made[:4])) == sentence(
+    assert spread_sentence(dict(made[:1]), causal=False) == sentence(f"7 of {total} keys in softmax")
+    assert spread_sentence(dict(made[:4]), causal=False) == sentence(
         f"1 of {total} keys in Nyström, 3 in Local, 7 in softmax and 9 in Linear"
     )
-    assert spread_sentence(dict(made)) == sentence(f"1 of {total} keys in Nyström and 9 in Linear")
-    assert spread_sentence(dict([make_compared("local", row_sum_max=math.nan)])) == ""
+    assert spread_sentence(dict(made), causal=False) == sentence(f"1 of {total} keys in Nyström and 9 in Linear")
+    assert spread_sentence(dict([make_compared("local", row_sum_max=math.nan)]), causal=False) == ""
+    assert spread_sentence(dict(made[:1]), causal=True) == sentence("7 keys in softmax")
     attention, whole = made[0]
     for count, is_empty in ((1, True), (2, False)):
         one = dataclasses.replace(whole, weights=whole.weights[..., :count])
-        assert (spread_sentence({attention: one}) == "") == is_empty
+        assert (spread_sentence({attention: one}, causal=False) == "") == is_empty
 
 
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():

@@ -160,7 +160,7 @@ def test_layers_show_both_numbers_and_the_original_model(edge):
     # 1 + x/2 first exceeds 6 at 15 layers.
     text = spoken(at)
     assert "**With 15 replaced layers, Local loses over half of the ability to copy; with 8, 40%.**" in text
-    assert "Perplexity first exceeds 1.5 times the original with 8 replaced layers." in text
+    assert "perplexity first exceeds 1.5 times the original with 8 replaced layers." in text
 
 
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():

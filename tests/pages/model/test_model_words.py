@@ -431,7 +431,7 @@ def test_results_origin():
 
 
 STAYS = " With every tested number of replaced layers, Linear keeps perplexity at most 1.5 times the original."
-EXCEEDS = " Perplexity first exceeds 1.5 times the original with 4 replaced layers."
+EXCEEDS = " With Linear, perplexity first exceeds 1.5 times the original with 4 replaced layers."
 REMAINS = "Linear keeps at least half of the ability to copy with every tested number of replaced layers.**"
 LOST = "With 4 replaced layers, Linear loses over half of the ability to copy; with 2, 0%.**"
 CONTRAST = "With Linear, the highest perplexity is {} times the original. " + LOST
@@ -552,14 +552,14 @@ def test_describe_budgets():
         (
             99.0,
             1.0,
-            "**With Local, window ≥ 2 is enough to copy repeated text about as well as the original model.** No "
-            "tested window is enough to predict this text about as well (perplexity).",
+            "**With Local, window ≥ 2 is enough to copy repeated text about as well as the original model.** With "
+            "Local, no tested window is enough to predict this text about as well (perplexity).",
         ),
         (
             20.0,
             9.0,
             "**With Local, window ≥ 2 is enough to predict this text of 9 tokens about as well as the original model "
-            "(perplexity).** No tested window is enough to copy repeated text about as well.",
+            "(perplexity).** With Local, no tested window is enough to copy repeated text about as well.",
         ),
         (
             20.0,
@@ -603,7 +603,7 @@ def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_liste
         + (
             f"To copy repeated text about as well, Atrous must have {values}."
             if values
-            else "No tested stride is enough to copy repeated text about as well."
+            else "With Atrous, no tested stride is enough to copy repeated text about as well."
         )
     )
 
