@@ -70,8 +70,8 @@ def start_overhead(series: Sequence[Series]) -> str:
     )
     if times(smallest) < 1.05:  # Two digits would show a factor of 1 or less.
         text = N_(
-            "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but hardly "
-            "more time. With short texts, the GPU mostly waits for the next of many small operations to start."
+            "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but not "
+            "clearly more time. With short texts, the GPU mostly waits for the next of many small operations to start."
         )
     return _(
         text,
